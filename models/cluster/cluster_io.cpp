@@ -14,6 +14,7 @@
 #include "models/cluster/runtime_costs_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/ground/presets.hpp"
 #include "models/ground/text_file.hpp"
 
@@ -185,9 +186,10 @@ void check_prices(const Cluster& cluster, const JsonValue& root) {
 }
 
 std::optional<Cluster> find_cluster(std::string_view name) {
-  if (name == "host") return measure_host();
+  const std::string plain = plain_name(name);
+  if (plain == "host") return measure_host();
   for (const Preset& preset : cluster_presets()) {
-    if (preset.name == name) return cluster_from_json(preset.json, std::string(name) + ".json");
+    if (plain_name(preset.name) == plain) return cluster_from_json(preset.json, std::string(preset.name) + ".json");
   }
   return std::nullopt;
 }
@@ -200,7 +202,7 @@ void refuse_size(std::string_view name) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), devices);
   if (error != std::errc{} || end != digits.data() + digits.size() || devices < 1 || devices > kMostDevices) return;
   for (const Preset& preset : cluster_presets()) {
-    if (preset.name != name.substr(0, dash)) continue;
+    if (plain_name(preset.name) != plain_name(name.substr(0, dash))) continue;
     const Cluster cluster = sized_cluster(cluster_from_json(preset.json, preset.name), devices);
     throw Error("unknown cluster '" + std::string(name) + "' (did you mean '" + std::string(preset.name) + "-" +
                 std::to_string(cluster.devices.size() / static_cast<std::size_t>(cluster.devices_per_node)) + "x" +
@@ -283,15 +285,16 @@ Cluster load_cluster(std::string_view name_or_path) {
   if (is_document_path(name_or_path))
     return cluster_from_json(read_text_file(name_or_path, kClusterFile), name_or_path);
   if (auto cluster = find_cluster(name_or_path)) return *std::move(cluster);
-  const std::size_t dash = name_or_path.rfind('-');
-  const auto shape = dash == std::string_view::npos ? std::nullopt : parse_shape(name_or_path.substr(dash + 1));
-  const std::string_view base = shape ? name_or_path.substr(0, dash) : name_or_path;
+  const std::string name = dashed_name(name_or_path);
+  const std::size_t dash = name.rfind('-');
+  const auto shape = dash == std::string::npos ? std::nullopt : parse_shape(name.substr(dash + 1));
+  const std::string base = shape ? name.substr(0, dash) : name;
   auto cluster = shape ? find_cluster(base) : std::nullopt;
   if (!cluster) {
-    refuse_size(name_or_path);
+    refuse_size(name);
     throw_unknown("cluster", base, builtin_clusters());
   }
-  reshape(*cluster, *shape, name_or_path);
+  reshape(*cluster, *shape, cluster->name + name.substr(dash));
   return *std::move(cluster);
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/ground/presets.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/model_config.hpp"
@@ -25,21 +26,12 @@ Network launched_network(std::string_view path) {
   return *std::move(job.network);
 }
 
-/// Small letters without dashes: publishers write Llama-3.1-70B, we llama3-70b.
-std::string plain(std::string_view name) {
-  std::string kept;
-  for (const char c : name) {
-    if (c != '-') kept += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return kept;
-}
-
 /// The built-in network whose name is most like `model`; empty where none is near.
 std::string nearest_preset(std::string_view model) {
   std::vector<std::string> names;
-  for (const Preset& preset : network_presets()) names.push_back(plain(preset.name));
+  for (const Preset& preset : network_presets()) names.push_back(plain_name(preset.name));
   const std::vector<std::string_view> candidates(names.begin(), names.end());
-  const auto found = std::ranges::find(names, nearest_name(plain(model), candidates));
+  const auto found = std::ranges::find(names, nearest_name(plain_name(model), candidates));
   if (found == names.end()) return {};
   return std::string(network_presets()[static_cast<std::size_t>(found - names.begin())].name);
 }
@@ -66,10 +58,11 @@ Network load_network(std::string_view name_or_path) {
     if (is_model_config(text)) return network_from_model_config(text, name_or_path);
     return network_from_json(text, name_or_path);
   }
+  const std::string plain = plain_name(name_or_path);
   for (const Preset& preset : network_presets()) {
-    if (preset.name == name_or_path) return network_from_json(preset.json, std::string(preset.name) + ".json");
+    if (plain_name(preset.name) == plain) return network_from_json(preset.json, std::string(preset.name) + ".json");
   }
-  throw_unknown("network", name_or_path, builtin_networks());
+  throw_unknown("network", dashed_name(name_or_path), builtin_networks());
 }
 
 }  // namespace plumb

@@ -69,7 +69,19 @@ class ConfigWalk {
     if (node.is_boolean()) return *node.value<bool>() ? "true" : "false";
     if (node.is_integer()) return std::to_string(*node.value<std::int64_t>());
     if (node.is_floating_point()) return std::to_string(*node.value<double>());
-    return "[...]";
+    const toml::array* list = node.as_array();
+    return list != nullptr ? joined_texts(*list) : "[...]";
+  }
+
+  /// The texts of a list in a list, with commas between them.
+  static std::string joined_texts(const toml::array& list) {
+    std::string text;
+    for (const toml::node& one : list) {
+      const auto word = one.value<std::string>();
+      if (!word) return "[...]";
+      text += (text.empty() ? "" : ",") + *word;
+    }
+    return text;
   }
 
   static std::string text_of(const JsonValue& value) {

@@ -18,7 +18,8 @@ std::int64_t number_or_auto(const Settings& settings, std::string_view name) {
 void note_deepspeed(const Settings& settings, LaunchJob& job) {
   for (const std::string& name : settings.unread()) {
     const bool offload = name.find("offload") != std::string::npos;
-    const bool shown = offload || name.starts_with("zero_optimization") || name.starts_with("activation_checkpointing");
+    const bool shown = offload || name.starts_with("zero_optimization") ||
+                       name.starts_with("activation_checkpointing") || name.starts_with("pipeline");
     job.note(shown ? LaunchNote::kNotModelled : LaunchNote::kNoEffect, name);
   }
 }
@@ -47,6 +48,13 @@ LaunchJob deepspeed_job(const Settings& settings) {
   ranks.tensor =
       std::max<std::int64_t>(1, std::max(number("tensor_parallel.autotp_size"), number("tensor_parallel.tp_size")));
   ranks.context = std::max<std::int64_t>(1, number("sequence_parallel_size"));
+  job.pipeline = std::max<std::int64_t>(1, number("pipeline.stages"));
+  const std::int64_t interval = settings.whole("pipeline.activation_checkpoint_interval", 0, 0);
+  if (interval > 0) ranks.recompute = ActivationRecompute::kFull;
+  if (interval > 1) {
+    job.note(LaunchNote::kNotModelled,
+             "pipeline.activation_checkpoint_interval: priced as 1, one input kept per layer");
+  }
   const std::int64_t stage = settings.whole("zero_optimization.stage", 0, 0);
   if (stage > 3) settings.fail("zero_optimization.stage", "expected 0 to 3");
   ranks.zero = static_cast<ZeroStage>(stage);

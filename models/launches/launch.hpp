@@ -38,6 +38,7 @@ struct LaunchJob {
   std::int64_t chunks = 1;           ///< stages of a rank
   std::string schedule = "1f1b";     ///< in the catalogue of schedules
   std::map<std::string, std::string> schedule_options{};
+  std::string schedule_file{};    ///< that says the order instead, named as in the launch file; empty: none
   Partition partition{};          ///< of `network`; without bounds: not known before the network is
   std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it
   std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it

@@ -102,7 +102,9 @@ void set_precision(const Settings& settings, LaunchJob& job) {
 
 void set_sharding(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
-  if (settings.flag("use_distributed_optimizer") || settings.flag("optimizer.use_distributed_optimizer")) {
+  // NeMo's optimizers by name
+  const bool named = is_text(settings, "optim.name", {"distributed_fused_adam", "mcore_distributed_optim"});
+  if (named || settings.flag("use_distributed_optimizer") || settings.flag("optimizer.use_distributed_optimizer")) {
     ranks.zero = ZeroStage::kOptimizer;
   }
   const std::int64_t stage = settings.whole("zero_optimization.stage", settings.whole("zero_stage", 0, 0), 0);

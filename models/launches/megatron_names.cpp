@@ -59,6 +59,7 @@ constexpr std::array kRenamed{
     Renamed{"use_te_rng_tracker", "te_rng_tracker"},
     Renamed{"mlp_hidden_size", "ffn_hidden_size"},
     Renamed{"overlap_param_sync", "overlap_param_gather"},
+    Renamed{"overlap_grad_sync", "overlap_grad_reduce"},
     Renamed{"grad_sync_dtype", "main_grads_reduced_in"},
     // GPT-NeoX
     Renamed{"pipe_parallel_size", "pipeline_model_parallel_size"},

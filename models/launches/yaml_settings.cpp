@@ -16,9 +16,9 @@ constexpr int kDeepestYaml = 64;
 constexpr std::size_t kLongestYaml = std::size_t{1} << 22U;
 
 /// Tables whose keys say nothing without them.
-constexpr std::array<std::string_view, 9> kGeneralTables{
-    "zero_optimization", "fp16",        "bf16", "optimizer", "scheduler", "activation_checkpointing", "tokenizer",
-    "precision_config",  "rope_scaling"};
+constexpr std::array<std::string_view, 10> kGeneralTables{
+    "zero_optimization", "fp16",         "bf16", "optimizer", "scheduler", "activation_checkpointing", "tokenizer",
+    "precision_config",  "rope_scaling", "optim"};
 
 /// "${NAME:value}" is value; other references stand for something that is not known.
 std::string resolved(const std::string& text) {
@@ -78,7 +78,7 @@ class YamlWalk {
   void keep(const std::string& table, const std::string& leaf, Setting setting) {
     if (std::ranges::find(kGeneralTables, table) != kGeneralTables.end()) {
       settings_.set(table + "." + leaf, setting);
-      if (table != "tokenizer" && table != "optimizer") return;
+      if (table != "tokenizer" && table != "optimizer" && table != "optim") return;
     }
     const bool empty = setting.values.size() == 1 && setting.values.front() == "null";
     const int rank = empty ? 0 : table == "model" ? 2 : 1;

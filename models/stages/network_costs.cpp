@@ -133,7 +133,7 @@ StageCosts untimed_costs(const Network& network, const Partition& partition, con
   }
   costs.tied = tied_weights(network, partition, precision);
   costs.work.samples_per_microbatch = shape.samples;
-  costs.work.tokens_per_microbatch = shape.tokens();
+  costs.work.tokens_per_microbatch = shape.sequence > 1 ? shape.tokens() : 0;  // rows of a sample are tokens
   costs.work.model_flops_per_microbatch = model_flops(network, shape);
   costs.part = NetworkParts(network, partition, shape, precision);
   return costs;

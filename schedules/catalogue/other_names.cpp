@@ -38,13 +38,4 @@ constexpr std::array kOtherNames{
 
 std::span<const OtherName> other_names() { return kOtherNames; }
 
-std::string plain_name(std::string_view name) {
-  std::string plain;
-  for (const char c : name) {
-    if (c == '-' || c == '_' || c == ' ') continue;
-    plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return plain;
-}
-
 }  // namespace plumb

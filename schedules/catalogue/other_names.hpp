@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace plumb {
@@ -15,8 +14,5 @@ struct OtherName {
 
 /// Names that differ from ours in more than capital letters, dashes and underscores.
 std::span<const OtherName> other_names();
-
-/// `name` without what systems spell differently: small letters, digits and signs other than `-`, `_` and blanks.
-std::string plain_name(std::string_view name);
 
 }  // namespace plumb

@@ -6,6 +6,7 @@
 #include "models/costs/check_costs.hpp"
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/other_names.hpp"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/ground/mistakes.hpp"
 #include "schedules/document/schedule_io.hpp"
 
 namespace plumb {
@@ -45,6 +46,7 @@ class DeepSpeedReader {
       read_line(text_.substr(0, end));
       text_.remove_prefix(std::min(end + 1, text_.size()));
     }
+    mistakes_.finish();
     if (schedule_.devices.empty()) throw Error(file_name_ + ": has no instructions, such as ForwardPass(buffer_id=0)");
     fill_in_sizes();
     return std::move(schedule_);
@@ -62,18 +64,24 @@ class DeepSpeedReader {
     }
     if (line.starts_with("stage ")) {
       const auto expected = std::to_string(schedule_.devices.size());
-      if (line.substr(6, line.find(':') - 6) != expected) fail("expected 'stage " + expected + ":'");
+      mistakes_.keep([&] {
+        if (line.substr(6, line.find(':') - 6) != expected) fail("expected 'stage " + expected + ":'");
+      });
       named_ = true;
       begin_stage();
       line.remove_prefix(std::min(line.find(':'), line.size() - 1) + 1);
     }
     for (std::size_t at = 0; at < line.size();) {
       if (is_word(line[at])) {
-        at = read_instruction(line, at);
+        const std::size_t next = std::min(line.find(',', at), line.size());
+        mistakes_.keep([&] { at = read_instruction(line, at); });
+        if (mistakes_.any()) at = next;
       } else if (std::string_view(" \t\r,[]").find(line[at]) != std::string_view::npos) {
         ++at;
       } else {
-        fail("character " + std::to_string(at + 1) + ": expected instructions such as ForwardPass(buffer_id=0)");
+        mistakes_.note(file_name_ + ":" + std::to_string(line_) + ": character " + std::to_string(at + 1) +
+                       ": expected instructions such as ForwardPass(buffer_id=0)");
+        at = std::min(line.find(',', at), line.size());
       }
     }
   }
@@ -93,7 +101,11 @@ class DeepSpeedReader {
     if (known == kInstructions.end()) {
       std::vector<std::string_view> names;
       for (const Instruction& instruction : kInstructions) names.push_back(instruction.name);
-      throw_unknown(file_name_ + ":" + std::to_string(line_) + ": instruction", name, names);
+      try {
+        throw_unknown("instruction", name, names);
+      } catch (const Error& error) {
+        fail(error.what());
+      }
     }
     std::int64_t buffer = -1;
     if (at < line.size() && line[at] == '(') at = read_buffer(line, at, buffer);
@@ -125,7 +137,8 @@ class DeepSpeedReader {
     action.microbatch = MicrobatchId{number};
     if (buffer >= 0) {
       const auto [first, is_new] = buffers_.emplace(number, buffer);
-      if (!is_new && first->second != buffer) {
+      // What an earlier mistake left out was counted by nobody.
+      if (!is_new && first->second != buffer && !mistakes_.any()) {
         fail("microbatch " + std::to_string(number) + " was in buffer " + std::to_string(first->second) +
              ", found buffer " + std::to_string(buffer));
       }
@@ -158,6 +171,7 @@ class DeepSpeedReader {
   bool new_block_ = false;
   bool named_ = false;  ///< stages are named, so that empty lines mean nothing
   Schedule schedule_;
+  Mistakes mistakes_;
   std::map<Op, std::int32_t> counts_;             ///< instructions of the stage so far
   std::map<std::int32_t, std::int64_t> buffers_;  ///< of the stage, by microbatch
 };

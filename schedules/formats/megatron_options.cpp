@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/ground/mistakes.hpp"
 #include "models/launches/pipeline_layout.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/formats/megatron.hpp"
@@ -52,7 +53,8 @@ class MegatronReader {
       read_words(words.substr(0, words.find('#')), line);
       text.remove_prefix(std::min(end + 1, text.size()));
     }
-    if (waiting_) fail(waiting_->second, "--" + waiting_->first + ": expected a value");
+    if (waiting_) mistakes_.keep([&] { fail(waiting_->second, "--" + waiting_->first + ": expected a value"); });
+    mistakes_.finish();
   }
 
   Schedule read() const {
@@ -95,7 +97,9 @@ class MegatronReader {
       if (begin == std::string_view::npos) return;
       words.remove_prefix(begin);
       const std::size_t end = std::min(words.find_first_of(" \t\r\\"), words.size());
-      read_word(words.substr(0, end), line);
+      const std::string_view word = words.substr(0, end);
+      const bool is_value_of_mistake = skips_value_ && !word.starts_with("--");
+      skips_value_ = !is_value_of_mistake && !mistakes_.keep([&] { read_word(word, line); });
       words.remove_prefix(end);
     }
   }
@@ -114,7 +118,11 @@ class MegatronReader {
     if (known == kMegatronOptions.end()) {
       std::vector<std::string_view> names;
       for (const auto& option : kMegatronOptions) names.push_back(option.first);
-      throw_unknown(file_name_ + ":" + std::to_string(line) + ": option of a Megatron-LM pipeline", name, names);
+      try {
+        throw_unknown("option of a Megatron-LM pipeline", name, names);
+      } catch (const Error& error) {
+        fail(line, error.what());
+      }
     }
     if (given_.contains(name)) fail(line, "--" + name + " is given twice");
     if (known->second == OptionTakes::kNothing) {
@@ -225,6 +233,8 @@ class MegatronReader {
   std::string file_name_;
   std::map<std::string, Given> given_;
   std::optional<std::pair<std::string, std::size_t>> waiting_;  ///< option whose value comes next, and its line
+  Mistakes mistakes_;
+  bool skips_value_ = false;  ///< the word behind an option that is not known
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/ground/mistakes.hpp"
 #include "schedules/catalogue/v_placement.hpp"
 #include "schedules/checks/validate.hpp"
 
@@ -39,6 +40,7 @@ class TableReader {
 
   Schedule read() {
     while (skip_blanks()) read_assignment();
+    mistakes_.finish();
     if (rows_.empty()) throw Error(file_name_ + ": expected SCHEDULE = [...] with one list per rank");
     return placed();
   }
@@ -126,8 +128,20 @@ class TableReader {
   void read_rank() {
     if (rows_.size() == kTableRanks) fail("expected at most " + std::to_string(kTableRanks) + " ranks");
     rows_.emplace_back();
-    read_list("a rank", [&] { rows_.back().push_back(read_cell()); });
+    read_list("a rank", [&] { rows_.back().push_back(cell_or_mistake()); });
     if (rows_.back().empty()) fail("rank " + std::to_string(rows_.size() - 1) + " does nothing; expected its actions");
+  }
+
+  /// After a mistake the text goes on behind the cell.
+  TableCell cell_or_mistake() {
+    TableCell cell;
+    if (mistakes_.keep([&] { cell = read_cell(); })) return cell;
+    const std::size_t close = text_.find(')', at_);
+    if (close == std::string_view::npos) mistakes_.finish();
+    line_ += static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
+                                                 text_.begin() + static_cast<std::ptrdiff_t>(close), '\n'));
+    at_ = close + 1;
+    return {};
   }
 
   TableCell read_cell() {
@@ -241,6 +255,7 @@ class TableReader {
   std::string_view text_;
   std::string file_name_;
   std::size_t at_ = 0;
+  Mistakes mistakes_;
   std::size_t line_ = 1;
   std::vector<std::vector<TableCell>> rows_;       ///< by rank
   std::vector<std::vector<std::int64_t>> stages_;  ///< by rank and chunk; empty: not given

@@ -32,6 +32,7 @@ std::vector<ScoredPlan> PlanFront::take() {
 std::vector<ScoredPlan> shown_front(const std::vector<ScoredPlan>& front) {
   constexpr double kEqual = 1.01;
   constexpr double kWasteful = 4;
+  constexpr double kSlow = 20;
   std::vector<ScoredPlan> by_step = front;
   std::stable_sort(by_step.begin(), by_step.end(),
                    [](const ScoredPlan& a, const ScoredPlan& b) { return a.step_ns < b.step_ns; });
@@ -44,7 +45,10 @@ std::vector<ScoredPlan> shown_front(const std::vector<ScoredPlan>& front) {
   for (const ScoredPlan& plan : by_step) {  // those already shown are faster
     const bool covered =
         std::ranges::any_of(shown, [&](const ScoredPlan& known) { return nearly_covers(known, plan); });
-    if (!covered && plan.device_seconds() <= kWasteful * by_step.front().device_seconds()) shown.push_back(plan);
+    const ScoredPlan& fastest = by_step.front();
+    const bool slow = static_cast<double>(plan.step_ns) > kSlow * static_cast<double>(fastest.step_ns);
+    const bool wasteful = plan.device_seconds() > kWasteful * fastest.device_seconds();
+    if (!covered && !slow && !wasteful) shown.push_back(plan);
   }
   return shown;
 }

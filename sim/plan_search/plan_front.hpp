@@ -19,7 +19,8 @@ class PlanFront {
 };
 
 /// What people are shown of a front: without plans that another one equals within a hundredth in everything, and
-/// without those that use devices for more than four times as long as the fastest plan.
+/// without those that use devices for more than four times as long as the fastest plan, or take more than twenty times
+/// its step.
 std::vector<ScoredPlan> shown_front(const std::vector<ScoredPlan>& front);
 
 }  // namespace plumb

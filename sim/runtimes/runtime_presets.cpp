@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/sources/run_profile.hpp"
 
 namespace plumb {
@@ -97,12 +98,14 @@ std::span<const RuntimePreset> runtime_presets() { return kPresets; }
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule) {
   if (name.empty()) return kPresets.front();
   const For wanted = schedule.num_stages > schedule.num_devices ? For::kSeveralChunks : For::kOneChunk;
+  const std::string plain = plain_name(name);
   std::vector<std::string_view> names;
   for (const RuntimePreset& preset : kPresets) {
-    if (preset.name == name && (preset.schedules == For::kAll || preset.schedules == wanted)) return preset;
+    const bool called = plain_name(preset.name) == plain || plain == plain_name(preset.name) + "lm";  // Megatron-LM
+    if (called && (preset.schedules == For::kAll || preset.schedules == wanted)) return preset;
     if (names.empty() || names.back() != preset.name) names.push_back(preset.name);
   }
-  throw_unknown("runtime", name, names);
+  throw_unknown("runtime", dashed_name(name), names);
 }
 
 void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs) {

@@ -122,6 +122,8 @@ struct Timeline {
   std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;
   std::optional<double> model_flops_utilization;
+  /// FLOPs of the model on every device of the cluster, without what is computed again, in 10^12 a second.
+  std::optional<double> tflops_per_device;
   std::optional<SearchedSpan> search;  ///< of one update of an order that was searched for this simulation
 
   /// Where the program could not keep the number of send buffers that was asked for.

@@ -156,6 +156,7 @@ void read_figures(const JsonValue& root, Timeline& timeline) {
   timeline.samples_per_s = optional_number("samples_per_s");
   timeline.tokens_per_s = optional_number("tokens_per_s");
   timeline.model_flops_utilization = optional_number("model_flops_utilization");
+  timeline.tflops_per_device = optional_number("tflops_per_device");
   if (const auto search = root.find("search")) {
     search->allow_only({"span_ns", "bound_ns"});
     timeline.search = {.found = natural(*search, "span_ns"),
@@ -302,6 +303,7 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "samples_per_s",
                    "tokens_per_s",
                    "model_flops_utilization",
+                   "tflops_per_device",
                    "send_buffers",
                    "search",
                    "traced",

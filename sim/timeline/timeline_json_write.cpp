@@ -123,6 +123,7 @@ class Writer {
     if (timeline_.samples_per_s) field("samples_per_s", *timeline_.samples_per_s);
     if (timeline_.tokens_per_s) field("tokens_per_s", *timeline_.tokens_per_s);
     if (timeline_.model_flops_utilization) field("model_flops_utilization", *timeline_.model_flops_utilization);
+    if (timeline_.tflops_per_device) field("tflops_per_device", *timeline_.tflops_per_device);
     if (timeline_.search) {
       raw("\n");
       key("search");

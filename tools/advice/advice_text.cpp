@@ -110,8 +110,11 @@ std::string advice_text(const Advice& advice, std::size_t rows) {
     text += "Of " + std::to_string(advice.schedules.size()) + " schedules the " + std::to_string(shown) +
             " fastest are shown; --all shows all.\n";
   }
-  if (!knows_bytes)
-    text += "Stashes are of 1/p of the model; --network tells bytes, and adds layouts of fewer ranks.\n";
+  if (!knows_bytes) {
+    text +=
+        "A stash is what one microbatch leaves on 1/p of the model; --network tells bytes, and adds layouts of fewer "
+        "ranks.\n";
+  }
   if (has_replicas(advice)) text += "Replicas are pipelines beside each other that share the microbatches.\n";
   for (const std::string& sentence : advice.assumptions) text += sentence + '\n';
   return text + '\n' + verdict_text(advice);

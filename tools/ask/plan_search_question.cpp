@@ -8,6 +8,7 @@
 #include "models/ground/error.hpp"
 #include "sim/plan_search/front_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
+#include "tools/plans/closest_plan.hpp"
 #include "tools/plans/plan_explain.hpp"
 #include "tools/plans/plan_search_text.hpp"
 
@@ -47,6 +48,7 @@ std::optional<LaunchedPlan> launched_of(PlanSearchQuestion& question) {
   if (question.job.time_limit_s && !(*question.job.time_limit_s > 0)) {
     throw Error("plan: --time-limit: expected seconds above 0");
   }
+  size_cluster(question.job);
   if (!question.launch.any()) return std::nullopt;
   return launched_plan(question.launch.read(), question.job);
 }
@@ -69,7 +71,12 @@ PreparedPlanSearch::PreparedPlanSearch(PlanSearchQuestion question)
 
 PlanShown PreparedPlanSearch::shown(const std::string& output) const {
   const PlanSearchArguments& job = asked_.job;
-  PlanShown shown{.network = job.network.empty() ? asked_.launch.file : job.network, .cluster = job.cluster};
+  PlanShown shown{.network = job.network, .cluster = job.cluster};
+  if (asked_.launch.any()) {
+    shown.launched.emplace_back("--job", asked_.launch.file);
+    for (const std::string& set : asked_.launch.set) shown.launched.emplace_back("--job-set", set);
+    if (!asked_.launch.arguments.empty()) shown.launched.emplace_back("--job-args", asked_.launch.arguments);
+  }
   if (!output.empty() && output != "-") {
     shown.document = output;
     shown.written = true;
@@ -103,8 +110,12 @@ FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch) const {
 std::string PreparedPlanSearch::text(const FoundPlans& found, const PlanShown& shown) const {
   std::string text = plan_answer_text(question_, found.answer, *found.best, shown);
   if (launched_) text = launched_plan_text(*launched_, *found.best) + "\n" + text;
-  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *found.best);
+  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *found.best, shown);
   return text;
+}
+
+std::string PreparedPlanSearch::closest(const FoundPlans& found) const {
+  return found.answer.closest ? closest_plan_text(question_, asked_.job, *found.answer.closest) : "";
 }
 
 std::string PreparedPlanSearch::sensitivities(const FoundPlans& found, const PlanSearchWatch& watch) const {

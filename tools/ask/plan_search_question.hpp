@@ -58,6 +58,8 @@ class PreparedPlanSearch {
   FoundPlans search(const PlanSearchWatch& watch) const;
   /// Everything that is printed about `found`, which has a best plan.
   std::string text(const FoundPlans& found, const PlanShown& shown) const;
+  /// What fills the memory where nothing fits, and what would help; empty where that is not known.
+  std::string closest(const FoundPlans& found) const;
   /// Which resource limits the best plan, with a line break before; empty unless the question asks for it.
   std::string sensitivities(const FoundPlans& found, const PlanSearchWatch& watch) const;
 

@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "tools/formats/schedule_guide.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 
@@ -26,9 +27,25 @@ Schedule ScheduleQuestion::load() const {
   return load_schedule(name, size, search_goal(costs, documents, devices));
 }
 
+namespace {
+
+/// The command that writes the schedule that was asked for as PyTorch's CSV.
+std::string csv_command(const ScheduleQuestion& question) {
+  if (is_schedule_file(question.name)) return "plumbline convert " + shell_word(question.name) + " schedule.csv";
+  const ScheduleArguments& size = question.size;
+  std::string text = "plumbline schedule " + question.name;
+  if (size.devices) text += " -p " + std::to_string(*size.devices);
+  if (size.microbatches) text += " -m " + std::to_string(*size.microbatches);
+  if (size.chunks) text += " -v " + std::to_string(*size.chunks);
+  for (const std::string& option : size.options) text += " --opt " + shell_word(option);
+  return text + " -o schedule.csv";
+}
+
+}  // namespace
+
 std::string ScheduleQuestion::guide(const Schedule& schedule) const {
-  const bool known = !layers.empty();
-  return schedule_guide(schedule, known ? parse_layers(layers, schedule.num_stages) : std::vector<std::int64_t>{});
+  const auto known = layers.empty() ? std::vector<std::int64_t>{} : parse_layers(layers, schedule.num_stages);
+  return schedule_guide(schedule, known, csv_command(*this));
 }
 
 }  // namespace plumb

@@ -166,6 +166,9 @@ void PreparedJob::simulate_prepared(const PredictionUse& use) {
   if (delays) timeline.delays = stage_delays(schedule, *program);
   timeline.schedule = schedule.name;
   timeline.machine = input.description;
+  if (timeline.model_flops_utilization && input.cluster) {
+    timeline.tflops_per_device = *timeline.model_flops_utilization * input.cluster->devices.front().flops_per_s * 1e-12;
+  }
   const bool is_listed = !is_schedule_file(answer_.name) && question_.order.order == "fixed";
   if (is_listed) timeline.search = searched_span(schedule, timeline.base);
 }

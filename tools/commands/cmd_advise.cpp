@@ -43,7 +43,8 @@ struct AdviseArguments {
         "a schedule has fewer or more of them.");
     parser.positionals(files, 1, "FILE")
         .text("memory-limit", memory_limit, "LIMIT",
-              "most that a device may hold: stashes of 1/p of the model, or bytes (40GiB) with --network")
+              "most that a device may hold: activations, each of one microbatch on 1/p of the model, or bytes (40GiB) "
+              "with --network")
         .text("network", network, "NAME|FILE", "the model that was run, for memory in bytes; see `plumbline networks`")
         .text("runtime", runtime, "SYSTEM",
               "what ran the run: pytorch, pytorch-deferred, pytorch-single, torchtitan or megatron (default: what its "

@@ -109,6 +109,7 @@ ExitStatus run_plan_search(const CommandLine& command_line) {
   if (json_file) json_file->finish(plan_answer_json(prepared.question(), found.answer, shown));
   if (!found.best) {
     std::cerr << nothing_fits_text(found.answer) << "\n";
+    if (!command.quiet()) print(prepared.closest(found));
     return ExitStatus::kNo;
   }
   if (schedule_file) schedule_file->finish(schedule_to_json(found.best->schedule));

@@ -84,7 +84,8 @@ std::string listed(const std::vector<std::int64_t>& numbers) {
   return text;
 }
 
-void explain_torch(std::ostream& out, const Schedule& schedule, const std::vector<std::int64_t>& layers) {
+void explain_torch(std::ostream& out, const Schedule& schedule, const std::vector<std::int64_t>& layers,
+                   const std::string& csv_command) {
   out << "\nPyTorch (torch.distributed.pipelining)\n";
   try {
     schedule_to_torch_csv(schedule);
@@ -95,7 +96,7 @@ void explain_torch(std::ostream& out, const Schedule& schedule, const std::vecto
   const std::string_view style = placement_style(schedule);
   const std::string_view built_in = torch_class(schedule);
   if (!built_in.empty()) out << "  built in: " << built_in << " makes this order itself\n";
-  out << "  file:     plumbline convert SCHEDULE schedule.csv\n"
+  out << "  file:     " << csv_command << "\n"
       << "  plain:    runtime = _PipelineScheduleRuntime(stages, " << schedule.num_microbatches << ", loss_fn)\n"
       << "            runtime._load_csv(\"schedule.csv\")\n"
       << "  stages:   ";
@@ -164,7 +165,8 @@ std::vector<std::int64_t> parse_layers(std::string_view text, std::int32_t num_s
   return layers;
 }
 
-std::string schedule_guide(const Schedule& schedule, const std::vector<std::int64_t>& layers) {
+std::string schedule_guide(const Schedule& schedule, const std::vector<std::int64_t>& layers,
+                           const std::string& csv_command) {
   for (const DeviceList& list : schedule.devices) {
     if (expanded_size(list) <= kMostActions) continue;
     throw Error("schedule '" + schedule.name + "' has " + std::to_string(expanded_size(list)) +
@@ -173,7 +175,7 @@ std::string schedule_guide(const Schedule& schedule, const std::vector<std::int6
   TextStream out;
   out << schedule.name << ": " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
       << schedule.num_microbatches << " microbatches\n";
-  explain_torch(out, schedule, layers);
+  explain_torch(out, schedule, layers, csv_command);
   explain_megatron(out, schedule, layers);
   explain_transfers(out, schedule);
   return out.str();

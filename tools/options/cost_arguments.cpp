@@ -9,10 +9,12 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/costs/longest_edge.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
+#include "models/network/vocabulary_rows.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "models/sources/profile.hpp"
 #include "models/sources/roofline.hpp"
@@ -84,17 +86,11 @@ MicrobatchShape shape_of(const CostArguments& arguments, const Network& network)
   return {arguments.samples.value_or(network.samples), arguments.sequence.value_or(network.sequence)};
 }
 
-/// "h100-8x8": the same cluster with as many whole nodes as `devices` need.
-std::string sized_name(const std::string& name, const Cluster& cluster, std::int64_t devices) {
-  const std::int64_t per_node = std::max(1, cluster.devices_per_node);
-  return name + "-" + std::to_string((devices + per_node - 1) / per_node) + "x" + std::to_string(per_node);
-}
-
 /// `devices`: as many as `what` needs.
 void check_devices(const Cluster& cluster, std::int64_t devices, const std::string& name, const std::string& what) {
   if (std::ssize(cluster.devices) >= devices) return;
-  const auto names = builtin_clusters();
-  const bool built_in = std::ranges::find(names, name) != names.end();
+  const bool built_in = std::ranges::any_of(
+      builtin_clusters(), [&](std::string_view known) { return plain_name(known) == plain_name(name); });
   const std::string hint = built_in ? "--cluster " + sized_name(name, cluster, devices) : "a document with more nodes";
   throw Error("--cluster: " + name + " has " + std::to_string(cluster.devices.size()) + " devices, " + what +
               " needs " + std::to_string(devices) + "; expected " + hint);
@@ -109,6 +105,7 @@ void check_abstract(const CostArguments& arguments) {
   refuse(arguments.precision, "--precision", why);
   if (arguments.samples) throw Error("--samples: " + why);
   if (arguments.sequence) throw Error("--sequence: " + why);
+  if (arguments.vocabulary) throw Error("--vocabulary: " + why);
 }
 
 /// Throws `Error` for options that a profile has already decided.
@@ -116,6 +113,7 @@ void check_profile(const CostArguments& arguments) {
   const std::string why = "is part of the profile, expected no --profile with it";
   if (arguments.samples) throw Error("--samples: " + why);
   if (arguments.sequence) throw Error("--sequence: " + why);
+  if (arguments.vocabulary) throw Error("--vocabulary: " + why);
   refuse(arguments.precision, "--precision", why);
 }
 
@@ -320,7 +318,8 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
 }  // namespace
 
 void CostArguments::assume_where_missing() {
-  const bool others = !cluster.empty() || !partition.empty() || !precision.empty() || samples || sequence || job.any();
+  const bool others =
+      !cluster.empty() || !partition.empty() || !precision.empty() || samples || sequence || vocabulary || job.any();
   if (any() || others) return;
   cost = "F=1,B=2";
   assumed = true;
@@ -365,9 +364,16 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
             "mxfp8 or nvfp4 (default: mixed; single on the cluster host)")
       .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
+      .whole("vocabulary", vocabulary, {1, std::int64_t{1} << 30},
+             "rows of the tables of words, such as a system pads them to (default: as in the network)")
       .real("jitter", jitter, {0, 1}, "relative standard deviation of the time of every action")
       .text("memory-limit", memory_limit, "X", "memory of each device, in units of --memory or in bytes (80GiB)");
   job.add_to(parser, ranges);
+}
+
+std::string sized_name(const std::string& name, const Cluster& cluster, std::int64_t devices) {
+  const std::int64_t per_node = std::max(1, cluster.devices_per_node);
+  return name + "-" + std::to_string((devices + per_node - 1) / per_node) + "x" + std::to_string(per_node);
 }
 
 CostDocuments load_cost_documents(const CostArguments& arguments) {
@@ -388,6 +394,8 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
       throw Error("--network: the machine is missing, expected --cluster NAME or --profile FILE");
     } else {
       documents.network = arguments.described ? *arguments.described : load_network(arguments.network);
+      if (arguments.vocabulary)
+        documents.network = with_vocabulary_rows(*std::move(documents.network), *arguments.vocabulary);
     }
   }
   const bool job = arguments.job.any() || matrix_format_of(arguments.precision) != MatrixFormat::kBf16;
@@ -482,7 +490,7 @@ MatrixFormat matrix_format_of(const std::string& precision) {
 Precision precision_of(const std::string& name, const std::string& cluster) {
   static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",  "fp8-current",
                                                           "fp8-block", "mxfp8",  "nvfp4"};
-  const std::string_view usual = cluster == "host" ? "single" : "mixed";
+  const std::string_view usual = plain_name(cluster) == "host" ? "single" : "mixed";
   const std::string_view chosen = name.empty() ? usual : std::string_view(name);
   if (chosen == "mixed" || matrix_format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
   if (chosen == "single") return Precision{};

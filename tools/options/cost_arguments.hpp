@@ -32,6 +32,7 @@ struct CostArguments {
   std::string precision;
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> vocabulary;
   std::optional<double> jitter;
   JobArguments job;
   std::optional<Network> described;  ///< by a launch file, instead of `network`
@@ -98,6 +99,9 @@ std::vector<std::int64_t> relative_layer_times(const Network& network, const Mic
 /// `is_balanced`), "equal", "finest", or numbers of layers.
 Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs);
+
+/// "h100-8x8": the built-in cluster `name` with as many whole nodes as `devices` need.
+std::string sized_name(const std::string& name, const Cluster& cluster, std::int64_t devices);
 
 /// What `--precision` says of matrix products: bf16, unless it is the name of another format.
 MatrixFormat matrix_format_of(const std::string& precision);

@@ -83,6 +83,8 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   job.data = degrees.data.value_or(job.data);
   if (degrees.zero) job.zero = static_cast<ZeroStage>(*degrees.zero);
   job.microbatch_size = degrees.microbatch_size.value_or(job.microbatch_size);
+  // What a launch file says of tensor ranks means nothing where an option leaves one.
+  if (described && job.tensor == 1) job.sequence_parallel = job.overlap_products = false;
   job.sequence_parallel |= sequence_parallel;
   job.flash_attention &= !no_flash_attention;
   if (dropout) job.dropout = true;

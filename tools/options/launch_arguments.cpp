@@ -7,15 +7,20 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/launches/read_launch.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "tools/formats/schedule_formats.hpp"
+#include "tools/formats/schedule_program.hpp"
 
 namespace plumb {
 namespace {
 
 /// "h100-16x8": whether the name says how many nodes and devices.
-bool says_size(const std::string& name) {
+bool says_size(const std::string& spelled) {
+  const std::string name = dashed_name(spelled);
   const std::size_t dash = name.rfind('-');
   if (dash == std::string::npos) return false;
   const std::string size = name.substr(dash + 1);
@@ -25,6 +30,12 @@ bool says_size(const std::string& name) {
   };
   return by != std::string::npos && is_number(std::string_view(size).substr(0, by)) &&
          is_number(std::string_view(size).substr(by + 1));
+}
+
+/// The batch becomes what so many microbatches of every rank are.
+void take_microbatches(std::int64_t microbatches, LaunchJob& job) {
+  job.batch = 0;
+  job.accumulation = microbatches;
 }
 
 /// Degrees of the command line replace those of the file.
@@ -38,11 +49,30 @@ void take_degrees(const LaunchedRun& run, LaunchJob& job) {
   take(given.tensor, job.parallelism.tensor);
   take(given.context, job.parallelism.context);
   take(given.microbatch_size, job.parallelism.microbatch_size);
-  const auto whole = [](const std::optional<std::int64_t>& value) { return value; };
-  const bool recut = take(whole(run.size.devices), job.pipeline) | take(whole(run.size.chunks), job.chunks);
+  const bool recut = take(run.size.devices, job.pipeline) | take(run.size.chunks, job.chunks);
   if (recut) job.partition = {};
   if (recut && job.chunks > 1 && job.schedule == "1f1b") job.schedule = "interleaved";
   if (recut && job.chunks == 1 && job.schedule == "interleaved") job.schedule = "1f1b";
+  if (run.size.microbatches) take_microbatches(*run.size.microbatches, job);
+}
+
+/// A schedule of the command line replaces that of the file; the stages of a rank stay where both are cut alike.
+void take_schedule(const LaunchedRun& run, LaunchJob& job) {
+  if (run.schedule.empty() || is_schedule_program(run.schedule)) return;
+  if (is_schedule_file(run.schedule)) {
+    const Schedule schedule = read_schedule(run.schedule);
+    if (schedule.num_devices != job.pipeline || schedule.num_stages != job.pipeline * job.chunks) job.partition = {};
+    job.pipeline = schedule.num_devices;
+    job.chunks = std::max<std::int64_t>(1, schedule.num_stages / schedule.num_devices);
+    take_microbatches(schedule.per_update(StageId{0}), job);
+    return;
+  }
+  const std::string name(schedule_named(run.schedule).name);
+  if (name != job.schedule && !run.size.chunks && job.chunks > 1) {
+    job.chunks = 1;
+    job.partition = {};
+  }
+  job.schedule = name;
 }
 
 void fill_size(const LaunchJob& job, const LaunchedRun& run) {
@@ -106,6 +136,10 @@ void apply_launch(LaunchJob& job, const LaunchedRun& run) {
   if (!job.network) {
     throw Error("--job: " + job.source + " says nothing of the network, expected --network NAME|FILE with it");
   }
+  if (run.schedule.empty() && !job.schedule_file.empty() && !run.size.devices && !run.size.chunks) {
+    run.schedule = (std::filesystem::path(job.source).parent_path() / job.schedule_file).string();
+  }
+  take_schedule(run, job);
   take_degrees(run, job);
   const auto devices = static_cast<std::int64_t>(load_cluster(run.costs.cluster).devices.size());
   place_launch(job, run.costs.job.degrees.data ? *run.costs.job.degrees.data * job.model_ranks() : devices);

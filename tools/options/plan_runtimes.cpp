@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "schedules/catalogue/registry.hpp"
@@ -19,7 +20,9 @@ namespace {
 /// fewer microbatches than devices), `--use-distributed-optimizer`, transformer_config.py.
 /// torchtitan and PyTorch: FSDP keeps gathered weights during a step of a pipeline (ZeRO-2) unless
 /// `fsdp_reshard_after_forward` says otherwise; `replicate` is no ZeRO. DeepSpeed: `TrainSchedule`;
-/// runtime/pipe/engine.py refuses ZeRO-2 and -3; `type:` partitions deal out layers as evenly as can be.
+/// runtime/pipe/engine.py refuses ZeRO-2 and -3; `type:` partitions deal out layers as evenly as can be. Products in 8
+/// bits: Transformer Engine's recipes in Megatron-LM; torchao's float8 (current scaling) and MX formats in torchtitan
+/// and with modules of one's own; DeepSpeed's configuration has none.
 constexpr std::array kRuntimes{
     PlanRuntime{.name = "megatron",
                 .title = "Megatron-LM",
@@ -27,28 +30,35 @@ constexpr std::array kRuntimes{
                 .zero = "0,1",
                 .zero_too = "",
                 .recompute = "none,selective,full",
+                .precision = "mixed,single,fp8,fp8-current,fp8-block,mxfp8,nvfp4",
+                .pads_vocabulary = true,
                 .whole_rounds = true},
     PlanRuntime{.name = "pytorch",
                 .title = "PyTorch",
                 .schedules = "",
                 .zero = "0,2",
                 .zero_too = "3",
-                .recompute = "none,full"},
+                .recompute = "none,full",
+                .precision = "mixed,single,fp8-current,mxfp8"},
     PlanRuntime{.name = "torchtitan",
                 .title = "torchtitan",
                 .schedules = "",
                 .zero = "0,2",
                 .zero_too = "3",
-                .recompute = "none,full"},
+                .recompute = "none,full",
+                .precision = "mixed,fp8-current,mxfp8",
+                .overlaps_gradients = true},
     PlanRuntime{.name = "deepspeed",
                 .title = "DeepSpeed",
                 .schedules = "1f1b",
                 .zero = "0,1",
                 .zero_too = "",
                 .recompute = "none,full",
+                .precision = "mixed,single",
                 .splits_samples = false,
                 .splits_experts = false,
-                .equal_stages = true},
+                .equal_stages = true,
+                .splits_norms = false},
 };
 
 /// Those that a search would try and whose order a CSV of PyTorch can hold.
@@ -88,12 +98,15 @@ std::optional<Partition> equal_stages(const std::vector<std::size_t>& units, std
 }  // namespace
 
 const PlanRuntime* plan_runtime(const std::string& name) {
-  if (name.empty() || name == "none") return nullptr;
-  const auto found = std::ranges::find(kRuntimes, name, &PlanRuntime::name);
+  const std::string plain = plain_name(name);
+  if (plain.empty() || plain == "none") return nullptr;
+  const auto found = std::ranges::find_if(kRuntimes, [&](const PlanRuntime& runtime) {
+    return plain_name(runtime.name) == plain || plain_name(runtime.title) == plain;
+  });
   if (found != kRuntimes.end()) return &*found;
   std::vector<std::string_view> names{"none"};
   for (const PlanRuntime& runtime : kRuntimes) names.push_back(runtime.name);
-  throw_unknown("runtime", name, names);
+  throw_unknown("runtime", dashed_name(name), names);
 }
 
 std::vector<std::string> schedules_of(const PlanRuntime& runtime) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,18 +12,25 @@ namespace plumb {
 
 /// What a training system can run of all that `plan` searches.
 struct PlanRuntime {
-  std::string_view name;       ///< as in `--runtime`, and of its row in sim/runtimes
-  std::string_view title;      ///< "Megatron-LM"
-  std::string_view schedules;  ///< of the catalogue, separated by commas; empty: what PyTorch's CSV can say
-  std::string_view zero;       ///< ZeRO stages that are searched
-  std::string_view zero_too;   ///< and those that are not, but can be asked for
-  std::string_view recompute;  ///< within layers
-  bool splits_samples = true;  ///< context ranks beside a pipeline
-  bool splits_experts = true;  ///< expert ranks beside a pipeline
-  bool equal_stages = false;   ///< the same number of decoder layers on every stage
-  bool whole_rounds = false;   ///< several stages of a device take their turns with rounds of as many microbatches as
-                               ///< there are devices, and no round may be left incomplete
+  std::string_view name;            ///< as in `--runtime`, and of its row in sim/runtimes
+  std::string_view title;           ///< "Megatron-LM"
+  std::string_view schedules;       ///< of the catalogue, separated by commas; empty: what PyTorch's CSV can say
+  std::string_view zero;            ///< ZeRO stages that are searched
+  std::string_view zero_too;        ///< and those that are not, but can be asked for
+  std::string_view recompute;       ///< within layers
+  std::string_view precision;       ///< values of --precision
+  bool splits_samples = true;       ///< context ranks beside a pipeline
+  bool splits_experts = true;       ///< expert ranks beside a pipeline
+  bool equal_stages = false;        ///< the same number of decoder layers on every stage
+  bool splits_norms = true;         ///< tensor ranks also divide norms: sequence parallelism
+  bool overlaps_gradients = false;  ///< gradients are always reduced beside the last backward
+  bool pads_vocabulary = false;     ///< rows are added to the tables of words, to a multiple of `kVocabularyUnit`
+  bool whole_rounds = false;  ///< several stages of a device take their turns with rounds of as many microbatches as
+                              ///< there are devices, and no round may be left incomplete
 };
+
+/// Megatron-LM's --make-vocab-size-divisible-by: what the rows of the tables of words are made a multiple of.
+inline constexpr std::int64_t kVocabularyUnit = 128;
 
 /// The row called `name`; nullptr for "none" and "". Throws `Error` for unknown names.
 const PlanRuntime* plan_runtime(const std::string& name);

@@ -8,9 +8,11 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/network/vocabulary_rows.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/parse_range.hpp"
@@ -160,7 +162,9 @@ std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, c
     job.precision = precision_of(arguments.precision, arguments.cluster);
     job.format = matrix_format_of(arguments.precision);
   }
+  if (question.runtime != nullptr) job.overlap_gradients |= question.runtime->overlaps_gradients;
   job.sequence = question.network.sequence;
+  const bool overlaps_products = job.overlap_products;
   std::vector<Parallelism> all;
   for (const std::int64_t tensor : choices.tensor) {
     for (const std::int64_t context : choices.context) {
@@ -169,7 +173,8 @@ std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, c
         job.tensor = tensor;
         job.context = context;
         job.data = data;
-        job.sequence_parallel = tensor > 1;
+        job.sequence_parallel = tensor > 1 && (question.runtime == nullptr || question.runtime->splits_norms);
+        job.overlap_products = overlaps_products && job.sequence_parallel;
         add_choices(choices, job, all);
       }
     }
@@ -197,6 +202,13 @@ std::vector<std::int32_t> even_chunks(std::size_t decoders, const std::vector<st
   return even;
 }
 
+/// The products of a launch file, for a system that may be another one.
+void check_format(MatrixFormat format, const PlanRuntime& runtime) {
+  if (format == MatrixFormat::kBf16) return;
+  const std::string name(kMatrixFormatNames[static_cast<std::size_t>(format)]);
+  allowed(runtime, "--precision", name, split(std::string(runtime.precision), ','), {});
+}
+
 /// What the system has, or all choices.
 PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* runtime) {
   if (runtime == nullptr) return arguments;
@@ -210,10 +222,21 @@ PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* r
   narrow("--schedule", arguments.schedules, schedules_of(*runtime), {});
   narrow("--zero", arguments.zero, list(runtime->zero), list(runtime->zero_too));
   if (!arguments.recompute.empty()) narrow("--recompute", arguments.recompute, list(runtime->recompute), {});
+  if (!arguments.precision.empty()) narrow("--precision", arguments.precision, list(runtime->precision), {});
   if (!runtime->splits_samples) narrow("--cp", arguments.context, {"1"}, {});
   if (!runtime->splits_experts) narrow("--ep", arguments.expert, {"1"}, {});
+  if (arguments.computes && arguments.precision.empty()) check_format(arguments.computes->format, *runtime);
   if (arguments.asynchronous) throw Error("plan: --asynchronous: no system runs such orders, expected --runtime none");
   return arguments;
+}
+
+/// Tables of words as long as the system makes them. What it adds depends on the tensor ranks only where they are no
+/// divisors of the unit; then nothing is said here, and the launch notes it.
+void pad_vocabulary(PlanQuestion& question) {
+  const std::int64_t rows = vocabulary_rows(question.network);
+  if (question.runtime == nullptr || !question.runtime->pads_vocabulary || rows % kVocabularyUnit == 0) return;
+  question.vocabulary = (rows / kVocabularyUnit + 1) * kVocabularyUnit;
+  question.network = with_vocabulary_rows(std::move(question.network), question.vocabulary);
 }
 
 /// Where stages may begin: whole decoder layers, which is all that systems can do, or any blocks.
@@ -237,6 +260,7 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
   parser.group("Job")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
+      .whole("devices", devices, {1, 65536}, "devices of a built-in cluster (--cluster h100 --devices 64 is h100-8x8)")
       .whole("batch", batch, {}, "global batch size: samples per optimizer update")
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .text("precision", precision, "NAME",
@@ -284,6 +308,27 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
              "unlike --time-limit this gives the same answer on every machine");
 }
 
+void size_cluster(PlanSearchArguments& arguments) {
+  if (!arguments.devices || arguments.cluster.empty()) return;
+  const std::int64_t wanted = *arguments.devices;
+  const Cluster cluster = load_cluster(arguments.cluster);
+  if (std::ssize(cluster.devices) == wanted) return;
+  const std::string where = "plan: --devices " + std::to_string(wanted) + ": ";
+  const bool built_in = std::ranges::any_of(
+      builtin_clusters(), [&](std::string_view known) { return plain_name(known) == plain_name(arguments.cluster); });
+  if (!built_in) {
+    throw Error(where + "cluster '" + arguments.cluster + "' has " + std::to_string(cluster.devices.size()) +
+                " devices, expected these or the name of a built-in cluster without a size");
+  }
+  const std::int64_t per_node = cluster.devices_per_node;
+  const std::int64_t nodes = (wanted + per_node - 1) / per_node;
+  if (wanted % nodes != 0) {
+    throw Error(where + "a node of '" + arguments.cluster + "' has " + std::to_string(per_node) +
+                " devices, expected a number that as few nodes as possible have equally many of");
+  }
+  arguments.cluster += "-" + std::to_string(nodes) + "x" + std::to_string(wanted / nodes);
+}
+
 PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_limits) const {
   PlanJob changed = job;
   changed.price = job_pricing(network, other, rates, other_limits);
@@ -303,6 +348,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   question.cluster = load_cluster(arguments.cluster);
   set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;
+  pad_vocabulary(question);
   if (!arguments.rates.empty()) {
     question.rates = kernel_rates_from_json(read_text_file(arguments.rates, kKernelRatesFile), arguments.rates);
   }

@@ -26,6 +26,7 @@ struct PlanSearchArguments {
   std::string memory_limit;
   std::string host_bandwidth;
   std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> devices;  ///< of a built-in cluster; none: as its name says
   std::optional<std::int64_t> sequence;
   std::string tensor;  ///< this and the next ones are ranges; empty: all that make sense on the cluster
   std::string context;
@@ -51,12 +52,18 @@ struct PlanSearchArguments {
   void add_job_to(OptionTable& parser);
 };
 
+/// Gives a built-in cluster the size that `devices` says, in its name: "h100" becomes "h100-8x8", on as few nodes as
+/// have room, all with equally many. Throws `Error` for another cluster of another size, and for a number that cannot
+/// be divided so.
+void size_cluster(PlanSearchArguments& arguments);
+
 /// The search problem that the options describe.
 struct PlanQuestion {
   Network network{};
   Cluster cluster{};
   std::optional<KernelRates> rates{};
   PricingLimits limits{};
+  std::int64_t vocabulary = 0;           ///< rows that the system makes of the network's; 0: as in the network
   const PlanRuntime* runtime = nullptr;  ///< that the plan is for; none: no system is known to run it
   PlanJob job{};
   PlanRanges ranges{};

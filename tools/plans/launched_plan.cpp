@@ -68,6 +68,10 @@ LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
   // The plan is for the system that runs the job, unless another one is asked for.
   if (arguments.runtime.empty()) arguments.runtime = job.runtime;
   messages.runtime = arguments.runtime == "none" ? "plumbline" : arguments.runtime;
+  if (arguments.batch) {  // the two are compared with the same batch
+    job.batch = *arguments.batch;
+    job.accumulation = 0;
+  }
   apply_launch(job, {name, size, costs, messages});
   arguments.cluster = costs.cluster;
   arguments.described = job.network;
@@ -92,7 +96,7 @@ std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan
     peak = std::max(peak, device.peak_memory_bytes);
     fits = fits && (!device.need || device.need->fits());
   }
-  TextTable table({{"job"}, {"step time", '>'}, {"peak memory", '>'}, {"fits"}});
+  TextTable table({{"job"}, {"step time", '>'}, {"of tensors", '>', "peak memory"}, {"fits"}});
   table.add_row({launched.job.source, time_text(now), bytes_text(peak), fits ? "yes" : "no"});
   table.add_row({"the best plan", time_text(then), bytes_text(best.score.peak_bytes), "yes"});
   std::string text = table.to_string();

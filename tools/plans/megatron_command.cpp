@@ -4,12 +4,18 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/launches/read_launch.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "schedules/formats/megatron.hpp"
+#include "tools/plans/launch_check.hpp"
 #include "tools/plans/plan_commands.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
+
+/// As mixed precision, but gradients are added up in 16 bits.
+constexpr Precision kHalfGradients{2, 2, 2, 12};
 
 /// Options of one command, a line of the script each.
 class OptionLines {
@@ -125,11 +131,17 @@ void add_experts(const DecoderFacts& facts, OptionLines& out) {
     }
     out.value("moe-layer-freq", "'(" + pattern + ")'");
   }
-  out.value("moe-token-dispatcher-type", "alltoall");
   out.flag("moe-grouped-gemm");
 }
 
-void add_network(const Network& network, std::int64_t sequence, OptionLines& out) {
+/// Rows of the tables of words, after what Megatron-LM adds to them for so many tensor ranks.
+void add_vocabulary(std::int64_t rows, std::int64_t tensor, OptionLines& out) {
+  out.value("vocab-size", rows);
+  const bool padded = rows % kVocabularyUnit == 0 && kVocabularyUnit % tensor == 0;
+  out.value("make-vocab-size-divisible-by", padded ? kVocabularyUnit / tensor : 1);
+}
+
+void add_network(const Network& network, const Parallelism& job, OptionLines& out) {
   const DecoderFacts facts = decoder_facts(network);
   const LayerSpec& embedding = network.layers.front();
   const LayerSpec& attention = *facts.attention;
@@ -150,18 +162,17 @@ void add_network(const Network& network, std::int64_t sequence, OptionLines& out
   out.value("normalization", facts.norm->kind == LayerKind::kRmsNorm ? "RMSNorm" : "LayerNorm");
   const bool rotary = attention.rotary || latent;
   out.value("position-embedding-type", rotary ? "rope" : embedding.positions > 0 ? "learned_absolute" : "none");
-  out.value("seq-length", sequence);
-  out.value("max-position-embeddings", std::max(sequence, embedding.positions));
-  out.value("vocab-size", embedding.vocabulary);
-  out.value("make-vocab-size-divisible-by", 1);
+  out.value("seq-length", network.sequence);
+  out.value("max-position-embeddings", std::max(network.sequence, embedding.positions));
+  add_vocabulary(embedding.vocabulary, job.tensor, out);
   if (!network.layers.back().tied) out.flag("untie-embeddings-and-output-weights");
-  const bool dropout = !latent && attention.bias;
+  const bool dropout = job.dropout.value_or(!latent && attention.bias);
   out.value("attention-dropout", dropout ? "0.1" : "0.0");
   out.value("hidden-dropout", dropout ? "0.1" : "0.0");
 }
 
 void add_precision(const Parallelism& job, OptionLines& out) {
-  if (job.precision != kMixedPrecision) return;  // 32 bits are the default there
+  if (job.precision.activation_bytes != kMixedPrecision.activation_bytes) return;  // 32 bits are the default there
   out.flag("bf16");
   const auto fp8 = [&](const char* recipe) {
     out.value("fp8-format", recipe == std::string("delayed") ? "hybrid" : "e4m3");
@@ -172,6 +183,26 @@ void add_precision(const Parallelism& job, OptionLines& out) {
   if (job.format == MatrixFormat::kFp8Block) fp8("blockwise");
   if (job.format == MatrixFormat::kMxFp8) fp8("mxfp8");
   if (job.format == MatrixFormat::kNvFp4) out.value("fp4-format", "e2m1");
+}
+
+/// How the kernels run, and what runs beside them.
+void add_kernels(const Network& network, const Parallelism& job, OptionLines& out) {
+  if (job.precision == kHalfGradients) out.flag("grad-reduce-in-bf16");
+  if (job.overlap_gradients) out.flag("overlap-grad-reduce");
+  if (job.overlap_parameters) out.flag("overlap-param-gather");
+  if (job.overlap_products) out.flag("tp-comm-overlap");
+  if (job.overlap_experts) out.flag("overlap-moe-expert-parallel-comm");
+  if (!job.flash_attention) out.value("attention-backend", "unfused");
+  if (job.fused_loss) out.flag("cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
+  if (job.captured == CapturedGraphs::kAll) out.flag("cuda-graph-impl local --cuda-graph-scope full_iteration");
+  if (job.captured == CapturedGraphs::kDense) out.flag("cuda-graph-impl transformer_engine --cuda-graph-scope attn");
+  const auto has_experts = [](const LayerSpec& layer) {
+    return std::ranges::any_of(layer.body, [](const LayerSpec& part) { return part.kind == LayerKind::kMoe; });
+  };
+  if (!std::ranges::any_of(network.layers, has_experts)) return;
+  const bool deepep = job.dispatcher == Dispatcher::kOncePerNode;
+  out.value("moe-token-dispatcher-type", deepep ? "flex --moe-enable-deepep" : "alltoall");
+  if (job.expert_capacity > 0) out.value("moe-expert-capacity-factor", digits_of(job.expert_capacity));
 }
 
 void add_ranks(const PlanQuestion& question, const Parallelism& job, OptionLines& out) {
@@ -239,13 +270,17 @@ PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& 
     const std::int64_t per_node = std::min<std::int64_t>(question.cluster.devices_per_node, devices);
     if (devices % per_node != 0) throw Error("its devices do not fill whole nodes");
     OptionLines out;
-    add_network(question.network, question.network.sequence, out);
+    add_network(question.network, job, out);
     add_pipeline(question, plan, out);
     add_ranks(question, job, out);
     add_precision(job, out);
-    return {.text = "torchrun --nproc-per-node " + std::to_string(per_node) + " --nnodes " +
-                    std::to_string(devices / per_node) + " pretrain_gpt.py" + out.text(),
-            .note = padding_note(question.network, job.tensor)};
+    add_kernels(question.network, job, out);
+    const std::string text = "torchrun --nproc-per-node " + std::to_string(per_node) + " --nnodes " +
+                             std::to_string(devices / per_node) + " pretrain_gpt.py" + out.text();
+    LaunchJob launch = read_launch(text, "Megatron-LM");
+    place_launch(launch, devices);
+    check_launch(launch, question, plan);
+    return {.text = text, .note = padding_note(question.network, job.tensor)};
   } catch (const Error& error) {
     return {.refused = error.what()};
   }

@@ -36,17 +36,53 @@ std::string_view recompute_word(ActivationRecompute recompute) {
   return recompute == ActivationRecompute::kFull ? "full" : "none";
 }
 
-std::string degree_options(const Parallelism& job) {
+/// What `job` is spread over. With `all` also what is the default, so that nothing is left to a launch file.
+std::string degree_options(const Parallelism& job, bool all) {
   const auto number = [](const char* option, std::int64_t value) {
     return std::string(" ") + option + " " + std::to_string(value);
   };
   std::string text = number("--tp", job.tensor) + (job.sequence_parallel ? " --sequence-parallel" : "");
   text += number("--dp", job.data) + number("--microbatch-size", job.microbatch_size);
-  if (job.context > 1) text += number("--cp", job.context);
-  if (job.expert > 1) text += number("--ep", job.expert);
-  if (job.expert_parts() != job.tensor) text += number("--etp", job.expert_parts());
-  if (job.zero != ZeroStage::kNone) text += number("--zero", static_cast<int>(job.zero));
-  if (job.recompute != ActivationRecompute::kNone) text += " --recompute " + std::string(recompute_word(job.recompute));
+  if (all || job.context > 1) text += number("--cp", job.context);
+  if (all || job.expert > 1) text += number("--ep", job.expert);
+  if (all || job.expert_parts() != job.tensor) text += number("--etp", job.expert_parts());
+  if (all || job.zero != ZeroStage::kNone) text += number("--zero", static_cast<int>(job.zero));
+  if (all || job.recompute != ActivationRecompute::kNone)
+    text += " --recompute " + std::string(recompute_word(job.recompute));
+  return text;
+}
+
+/// How `job` computes, where it is not as jobs do without options. Its precision is that of the launch file, or asked
+/// for.
+std::string kernel_options(const Parallelism& job) {
+  std::string text;
+  const auto flag = [&](bool set, const char* option) { text += set ? std::string(" ") + option : ""; };
+  const auto value = [&](bool set, const char* option, const std::string& word) {
+    text += set ? std::string(" ") + option + " " + word : "";
+  };
+  value(job.dispatcher != Dispatcher::kAllToAll, "--dispatcher",
+        std::string(kDispatcherNames[static_cast<std::size_t>(job.dispatcher)]));
+  value(job.expert_capacity > 0, "--capacity", digits_of(job.expert_capacity));
+  value(job.expert_imbalance != 1, "--imbalance", digits_of(job.expert_imbalance));
+  value(job.adapter_rank > 0, "--adapter-rank", std::to_string(job.adapter_rank));
+  flag(job.low_precision_dispatch, "--low-precision-dispatch");
+  flag(!job.flash_attention, "--no-flash-attention");
+  flag(job.dropout.value_or(false), "--dropout");
+  flag(job.fused_loss, "--fused-loss");
+  value(job.captured != CapturedGraphs::kNone, "--captured",
+        std::string(kCapturedGraphNames[static_cast<std::size_t>(job.captured)]));
+  flag(!job.overlap_weights, "--no-prefetch");
+  flag(job.overlap_gradients, "--overlap-gradients");
+  flag(job.overlap_parameters, "--overlap-parameters");
+  flag(job.overlap_tensor, "--overlap-tensor");
+  flag(job.overlap_products, "--overlap-products");
+  flag(job.overlap_experts, "--overlap-experts");
+  return text;
+}
+
+std::string words_of(const std::vector<std::pair<std::string, std::string>>& options) {
+  std::string text;
+  for (const auto& [option, value] : options) text += " " + option + " " + shell_word(value);
   return text;
 }
 
@@ -66,12 +102,25 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
   } else {
     text += shell_word(shown.document);
   }
-  text += " --network " + shell_word(shown.network) + " --cluster " + shell_word(shown.cluster);
-  for (const auto& [option, value] : shown.repeated) text += " " + option + " " + shell_word(value);
+  const bool launched = !shown.launched.empty();
+  text += words_of(shown.launched);
+  if (!shown.network.empty()) text += " --network " + shell_word(shown.network);
+  text += " --cluster " + shell_word(shown.cluster) + words_of(shown.repeated);
+  if (question.vocabulary > 0) text += " --vocabulary " + std::to_string(question.vocabulary);
   text += " --partition " + to_string(choice.partition);
-  if (!is_profiled(question.network)) text += degree_options(choice.parallelism);
-  if (question.runtime != nullptr) text += " --runtime " + std::string(question.runtime->name);
+  if (!is_profiled(question.network))
+    text += degree_options(choice.parallelism, launched) + kernel_options(choice.parallelism);
+  if (question.runtime != nullptr || launched)
+    text += " --runtime " + std::string(question.runtime == nullptr ? "plumbline" : question.runtime->name);
   return {.text = text};
+}
+
+std::optional<PlanCommand> launch_command(const PlanQuestion& question, const SimulatedPlan& plan) {
+  const std::string_view name = question.runtime == nullptr ? "" : question.runtime->name;
+  if (name == "megatron") return megatron_command(question, plan);
+  if (name == "torchtitan") return torchtitan_command(question, plan);
+  if (name == "deepspeed") return deepspeed_command(question, plan);
+  return std::nullopt;
 }
 
 }  // namespace plumb

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,11 @@ namespace plumb {
 struct PlanShown {
   std::string document = "plan.json";  ///< where the schedule is written; empty: nowhere
   bool written = false;                ///< it is
-  std::string network{};               ///< as the user named them
+  std::string network{};               ///< as the user named them; empty: the launch file says it
   std::string cluster{};
+  /// The options that name the launch file of the job and what is set in it; empty: there is none. How that job
+  /// computes counts where no other option says it.
+  std::vector<std::pair<std::string, std::string>> launched{};
   /// Options of the user that a simulation must repeat, and their values: "--sequence", "4096".
   std::vector<std::pair<std::string, std::string>> repeated{};
 };
@@ -24,6 +28,7 @@ struct PlanCommand {
   std::string text{};
   std::string refused{};  ///< why it cannot be said; empty: `text` is it
   std::string note{};     ///< what the system does otherwise, by little; empty: nothing
+  std::string csv{};  ///< the order of the schedule, for a file `schedule.csv` that `text` names; empty: it names none
 };
 
 /// The `plumbline simulate` that takes the step of `plan`, with its peak and verdict. By the name of its schedule where
@@ -32,5 +37,12 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
 
 /// The launch of `plan` by Megatron-LM's pretrain_gpt.py: every option that decides its network, ranks and pipeline.
 PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& plan);
+/// The configuration (TOML) of `plan` for torchtitan.
+PlanCommand torchtitan_command(const PlanQuestion& question, const SimulatedPlan& plan);
+/// The configuration (JSON) of `plan` for DeepSpeed, which says nothing of the network.
+PlanCommand deepspeed_command(const PlanQuestion& question, const SimulatedPlan& plan);
+
+/// That of the system that the plan is for; none for PyTorch, which reads no files, and where no system was named.
+std::optional<PlanCommand> launch_command(const PlanQuestion& question, const SimulatedPlan& plan);
 
 }  // namespace plumb

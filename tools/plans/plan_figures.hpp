@@ -1,8 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "sim/plan_search/pipeline_plan.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/timeline/memory_need.hpp"
 #include "tools/options/plan_search_arguments.hpp"
 
@@ -18,5 +20,9 @@ PlanSpeed plan_speed(const PlanQuestion& question, const ScoredPlan& score);
 /// What the fullest device of a plan needs with all that is held beside tensors, against its memory: what `simulate`
 /// says of it. None where layers are measured, and nothing is known beside tensors.
 std::optional<MemoryNeed> plan_need(const PlanQuestion& question, const ScoredPlan& score);
+
+/// The three largest tensors of the fullest device; empty where nothing is known beside tensors, and for a schedule of
+/// more microbatches than are looked at once more.
+std::string plan_largest(const PlanQuestion& question, const SimulatedPlan& plan);
 
 }  // namespace plumb

@@ -70,15 +70,14 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
 void add_command(const char* key, const PlanCommand& command, Json& json) {
   json[key] = command.refused.empty() ? Json(command.text) : Json{{"refused", command.refused}};
   if (!command.note.empty()) json[std::string(key) + "_note"] = command.note;
+  if (command.refused.empty() && !command.csv.empty()) json[std::string(key) + "_csv"] = command.csv;
 }
 
 /// How the plan is simulated again and launched.
 void add_commands(const PlanQuestion& question, const ScoredPlan& score, const PlanShown& shown, Json& json) {
   const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
   add_command("simulate", simulate_command(question, plan, shown), json);
-  if (question.runtime != nullptr && question.runtime->name == "megatron") {
-    add_command("launch", megatron_command(question, plan), json);
-  }
+  if (const auto launch = launch_command(question, plan)) add_command("launch", *launch, json);
 }
 
 Json rates_json(const KernelRates& rates) {

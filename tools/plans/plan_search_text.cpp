@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/stages/whole_layers.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/plan_search/plan_front.hpp"
-#include "sim/simulate.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/rates_text.hpp"
@@ -80,19 +80,6 @@ std::string ages_text(const std::vector<StageDelays>& delays, DelayCounts StageD
   return least < most ? number_text(most) + " to " + number_text(least) : number_text(most);
 }
 
-/// Microbatches of a schedule that is simulated once more, for what is alive at its peak.
-constexpr std::int64_t kMostPeakMicrobatches = 4096;
-
-/// What takes the memory of the fullest device; empty where nothing is known beside tensors.
-std::string largest_line(const PlanQuestion& question, const SimulatedPlan& best) {
-  if (is_profiled(question.network) || best.schedule.num_microbatches > kMostPeakMicrobatches) return {};
-  const PlacedRun run = placed_run(best.schedule, best.stages);
-  SimOptions options{.transfers = run.transfers};
-  options.peak_composition = true;
-  const Timeline timeline = simulate_summary(run.schedule, run.costs, &best.stages.pipeline, run.lowering, options);
-  return largest_text(timeline.devices[static_cast<std::size_t>(best.score.worst_place)]);
-}
-
 /// "64.8 % of 989 TFLOP/s (model FLOPs utilization): 641 TFLOP/s per device"; empty where FLOPs are not known.
 std::string utilization_line(const PlanQuestion& question, const ScoredPlan& score) {
   const PlanSpeed speed = plan_speed(question, score);
@@ -110,8 +97,13 @@ void add_memory(const PlanQuestion& question, const SimulatedPlan& simulated, Te
     table.add_row({"", bytes_text(need->needed_bytes) + " with context, libraries and the allocator's headroom"});
     table.add_row({"", need_text(*need)});
   }
-  const std::string largest = largest_line(question, simulated);
+  const std::string largest = plan_largest(question, simulated);
   if (!largest.empty()) table.add_row({"largest", largest});
+}
+
+bool cuts_inside_layers(const Network& network, const Partition& partition) {
+  const bool has_decoders = !layer_counts(network, Partition{{0, network.layers.size()}}).empty();
+  return has_decoders && layer_counts(network, partition).empty();
 }
 
 std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& simulated) {
@@ -139,6 +131,9 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
   add_memory(question, simulated, table);
   table.add_row({"layers", to_string(best.plan.partition)});
+  if (cuts_inside_layers(question.network, best.plan.partition)) {
+    table.add_row({"", "cut between attention and MLP, which no training system runs: --cut layers"});
+  }
   table.add_row({"stands on", rates_text(question.used_rates())});
   table.add_row(
       {"searched", count(answer.simulated, "simulation", "simulations") +
@@ -204,7 +199,7 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
                                  {"zero", '>'},
                                  {"step time", '>'},
                                  {"bubble", '>'},
-                                 {"peak memory", '>'},
+                                 {"of tensors", '>', "peak memory"},
                                  {"per million " + std::string(question.unit()), '>', cost_unit(question)}});
   if (stale) columns.push_back({"of the weights", '>', "age"});
   TextTable table(columns);

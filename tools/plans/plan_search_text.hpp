@@ -33,7 +33,7 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
 std::string nothing_fits_text(const PlanAnswer& answer);
 
 /// How to run the plan: in the system that it is made for, or in all of them.
-std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best);
+std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown);
 
 /// {"format": "plumbline-plan-search", "version": 1, ...}.
 std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanShown& shown);

@@ -24,7 +24,8 @@ class PlottedPoints {
   }
 
   PlotAxis memory_axis() const {
-    return {.title = bytes_ ? "peak memory of the fullest device, GiB" : "peak stashes of 1/p of the model"};
+    return {.title = bytes_ ? "peak memory of the fullest device, GiB"
+                            : "peak of the fullest device, in activations of 1/p of the model"};
   }
   PlotAxis slowness_axis() const { return {.title = jobs_ ? "step time, ms" : "bubble, %"}; }
 

@@ -88,7 +88,7 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
       cells.push_back(ns_text(figures.step_time_ns));
       cells.push_back(interval_text(figures.bubble_fraction, figures.bubble_interval, share_text));
       cells.push_back(share_text(figures.utilization));
-      cells.push_back(number_text(figures.peak_activations));
+      cells.push_back(number_text(figures.peak_device_stashes));
       cells.push_back(figures.peak_memory_bytes > 0 ? bytes_text(figures.peak_memory_bytes) : "-");
       if (!result.fits) cells.push_back("does not fit in memory");
     }

@@ -85,6 +85,9 @@ std::string figures_text(const Timeline& timeline) {
   if (timeline.model_flops_utilization) {
     table.add_row({"model FLOPs utilization", share_text(*timeline.model_flops_utilization)});
   }
+  if (timeline.tflops_per_device) {
+    table.add_row({"", number_text(*timeline.tflops_per_device) + " TFLOP/s per device"});
+  }
   if (timeline.send_buffers) table.add_row({"send buffers", send_buffers_text(*timeline.send_buffers)});
   return table.to_string();
 }
@@ -108,7 +111,7 @@ std::string devices_text(const Timeline& timeline) {
     columns.push_back({std::string(kIdleCauseTitles[cause]), '>', "idle:"});
   }
   columns.push_back({"stashes", '>', "peak"});
-  if (has_memory) columns.push_back({"memory", '>', "peak"});
+  if (has_memory) columns.push_back({"tensors", '>', "peak"});
   TextTable table(std::move(columns));
   for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];

@@ -43,6 +43,9 @@ std::string with_spaces(std::string_view key);
 /// `word` as a shell reads it back: itself where no letter means anything to a shell, otherwise in quotes.
 std::string shell_word(const std::string& word);
 
+/// The shortest digits that are read back as the same number.
+std::string digits_of(double value);
+
 /// Splits "key=value". Throws `Error` without a key or an equals sign.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view where);
 

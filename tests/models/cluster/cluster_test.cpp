@@ -201,4 +201,16 @@ TEST_CASE("prices are those of all devices or of none") {
   }
 }
 
+TEST_CASE("names of clusters ignore capital letters, dashes and underscores, with a size and without") {
+  for (const char* name : {"H100", "h_100"})
+    CHECK(cluster_to_json(load_cluster(name)) == cluster_to_json(load_cluster("h100")));
+  for (const char* name : {"H100-4X8", "h100_4x8", "h100 4x8"}) {
+    CAPTURE(name);
+    CHECK(cluster_to_json(load_cluster(name)) == cluster_to_json(load_cluster("h100-4x8")));
+    CHECK(load_cluster(name).name == "h100-4x8");
+  }
+  CHECK_THROWS_WITH_AS(load_cluster("H100-64"), doctest::Contains("did you mean 'h100-8x8'"), Error);
+  CHECK_THROWS_WITH_AS(load_cluster("H101"), doctest::Contains("did you mean 'h100'"), Error);
+}
+
 TEST_SUITE_END();

@@ -95,6 +95,46 @@ TEST_CASE("a printed configuration of Megatron-Bridge has virtual stages, overla
   CHECK(job.parallelism.captured == CapturedGraphs::kNone);
 }
 
+TEST_CASE("a configuration of NeMo's launcher is Llama 2 70B, with the optimizer that its name says") {
+  LaunchJob job = launch_of("llama2_70b_nemo.yaml");
+  CHECK(parameter_count(*job.network) == parameter_count(load_network("llama2-70b")) + 2 * 256 * std::int64_t{8192});
+  CHECK(job.devices() == 1024);
+  place_launch(job, job.devices());
+  CHECK(job.parallelism.data == 64);
+  CHECK(job.microbatches == 32);
+  CHECK(job.chunks == 20);
+  CHECK(job.partition.num_stages() == 80);
+  CHECK(job.network->sequence == 4096);
+  CHECK(job.parallelism.zero == ZeroStage::kOptimizer);
+  CHECK(job.parallelism.overlap_gradients);
+  CHECK(job.parallelism.overlap_parameters);
+  CHECK(job.parallelism.recompute == ActivationRecompute::kNone);
+  CHECK(job.parallelism.format == MatrixFormat::kBf16);
+}
+
+TEST_CASE("torchtitan's parts of the model, its file of an order and its microbatches are read") {
+  const std::string head =
+      "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n[training]\nlocal_batch_size = 8\nseq_len = 2048\n"
+      "[parallelism]\npipeline_parallel_degree = 2\nnum_pp_microbatches = 4\n"
+      "pipeline_parallel_schedule = \"Interleaved1F1B\"\npipeline_parallel_schedule_csv = \"order.csv\"\n";
+  const auto parts = [&](const std::string& list) {
+    return read_launch(head + "module_fqns_per_model_part = " + list + "\n", "x.toml");
+  };
+  const LaunchJob job = parts(
+      R"([["tok_embeddings"], ["layers.0", "layers.1", "layers.2"], ["layers.3", "layers.4"], ["layers.5", "norm", "output"]])");
+  CHECK(job.chunks == 2);
+  CHECK(job.schedule_file == "order.csv");
+  CHECK(job.parallelism.microbatch_size == 2);
+  CHECK(job.accumulation == 4);
+  CHECK(job.partition.bounds == std::vector<std::size_t>{0, 1, 7, 11, 15});
+  const LaunchJob keeps = read_launch(head + "[activation_checkpoint]\nmode = \"none\"\n", "x.toml");
+  CHECK(keeps.parallelism.modules == RecomputeModules{});
+  CHECK_THROWS_WITH_AS(parts(R"([["layers.1"], ["layers.0"]])"), doctest::Contains("expected layers.0, found layers.1"),
+                       Error);
+  CHECK_THROWS_WITH_AS(parts(R"([["layers.0"], ["layers.1"]])"), doctest::Contains("expected all 6 layers"), Error);
+  CHECK_THROWS_WITH_AS(parts(R"([["layers.0"]])"), doctest::Contains("expected a multiple of 2 parts"), Error);
+}
+
 TEST_CASE("torchtitan counts embedding and head as layers when it cuts") {
   LaunchJob job = launch_of("llama3_405b.toml");
   CHECK(parameter_count(*job.network) == parameter_count(load_network("llama3.1-405b")));
@@ -115,6 +155,12 @@ TEST_CASE("DeepSpeed's configuration says the batch and what is sharded, and not
   place_launch(job, 8);
   CHECK(job.batch == 4 * 8 * 8);
   CHECK(notes(job, LaunchNote::kNotModelled, "offload_optimizer"));
+  const LaunchJob pipeline = read_launch(
+      R"({"train_batch_size": 16, "train_micro_batch_size_per_gpu": 1, "pipeline": {"stages": 4, "activation_checkpoint_interval": 1}})",
+      "x.json");
+  CHECK(pipeline.pipeline == 4);
+  CHECK(pipeline.parallelism.recompute == ActivationRecompute::kFull);
+  CHECK(pipeline.parallelism.precision == Precision{});
 }
 
 TEST_CASE("layouts say how many layers every stage has") {

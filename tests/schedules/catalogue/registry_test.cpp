@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "schedules/catalogue/other_names.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule_io.hpp"

@@ -53,7 +53,7 @@ TEST_CASE("options that Megatron-LM would refuse are refused with their line") {
   const std::string sizes = "--pipeline-model-parallel-size 4 --global-batch-size 8\n";
   CHECK(options_refusal("") == "o.megatron: expected --global-batch-size, which says how many microbatches there are");
   CHECK(options_refusal(sizes + "--pipeline-model-paralel-size 2") ==
-        "unknown o.megatron:2: option of a Megatron-LM pipeline 'pipeline-model-paralel-size' (did you mean "
+        "o.megatron:2: unknown option of a Megatron-LM pipeline 'pipeline-model-paralel-size' (did you mean "
         "'pipeline-model-parallel-size'?)");
   CHECK(options_refusal(sizes + "--micro-batch-size") == "o.megatron:2: --micro-batch-size: expected a value");
   CHECK(options_refusal(sizes + "--micro-batch-size 3") ==

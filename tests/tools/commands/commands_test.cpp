@@ -104,6 +104,35 @@ TEST_CASE("JSON on standard output stands alone and has the closed form's figure
   CHECK(peaks == std::vector<double>{4, 3, 2, 1});
 }
 
+TEST_CASE("a schedule without costs is simulated with those of textbooks, and the answer says so") {
+  const CommandResult assumed = run("plumbline simulate 1f1b -p 4 -m 8 --summary");
+  CHECK(assumed.status == 0);
+  CHECK(has(assumed.out, "F=1,B=2, assumed"));
+  CHECK(has(assumed.out, "--cost or --network gives others"));
+  CHECK_FALSE(has(run("plumbline simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --summary").out, "assumed"));
+}
+
+TEST_CASE("rates are told per device, and tokens only of networks that have them") {
+  const CommandResult text =
+      run("plumbline simulate 1f1b -p 2 -m 8 --network llama3-8b --cluster h100-1x8 --tp 4 --sequence-parallel "
+          "--microbatch-size 1 --summary");
+  CHECK(has(text.out, "tokens/s"));
+  CHECK(has(text.out, "TFLOP/s per device"));
+  const json timeline =
+      json::parse(run("plumbline simulate 1f1b -p 2 -m 8 --network llama3-8b --cluster h100-1x8 --tp 4 "
+                      "--sequence-parallel --microbatch-size 1 --summary --json -")
+                      .out);
+  // Of 989 TFLOP/s; and six FLOPs per parameter and token are most of the model's.
+  const double tflops = timeline.at("tflops_per_device");
+  CHECK(tflops == doctest::Approx(989.4 * timeline.at("model_flops_utilization").get<double>()).epsilon(0.001));
+  const double per_token = tflops * 1e12 * 8 / timeline.at("tokens_per_s").get<double>();
+  CHECK(per_token > 6 * 7.5e9);
+  CHECK(per_token < 7 * 8.1e9);
+  const CommandResult images = run("plumbline simulate 1f1b -p 2 -m 4 --network vgg-16 --cluster a100 --summary");
+  CHECK(has(images.out, "samples/s"));
+  CHECK_FALSE(has(images.out, "tokens/s"));
+}
+
 TEST_CASE(
     "a searched order comes with a bound, in the table, in JSON and in its document; an order from a file without") {
   const std::string problem = " -p 4 -m 8 --cost F=5,I=6,W=4 --memory F=2,I=-1,W=-1 --memory-limit 16 ";

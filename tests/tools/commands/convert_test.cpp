@@ -116,7 +116,7 @@ TEST_CASE("faulty instruction lists are refused with their line") {
   };
   CHECK(refusal("stage 1:\n") == "plumbline: error: ds.deepspeed:1: expected 'stage 0:'\n");
   CHECK(refusal("stage 0:\nForwardPas(buffer_id=0)\n") ==
-        "plumbline: error: unknown ds.deepspeed:2: instruction 'ForwardPas' (did you mean 'ForwardPass'?)\n");
+        "plumbline: error: ds.deepspeed:2: unknown instruction 'ForwardPas' (did you mean 'ForwardPass'?)\n");
   CHECK(refusal("ForwardPass(buffer_id=0)\nBackwardPass(buffer_id=1)\n") ==
         "plumbline: error: ds.deepspeed:2: microbatch 0 was in buffer 0, found buffer 1\n");
   CHECK(refusal("ForwardPass\n") ==

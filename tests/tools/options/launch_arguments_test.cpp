@@ -1,7 +1,9 @@
 #include "tools/options/launch_arguments.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -39,6 +41,51 @@ TEST_CASE("a job of a launch file takes as long and as much memory as the same o
   CHECK(table_row(job, "step time") == table_row(by_hand, "step time"));
   CHECK(table_row(job, "total") == table_row(by_hand, "total"));
   CHECK(table_row(job, "largest") == table_row(by_hand, "largest"));
+}
+
+TEST_CASE("jobs of torchtitan, DeepSpeed and Megatron-Bridge take what the same options by hand take") {
+  const testing::ScratchDirectory scratch;
+  const auto same = [&](const std::string& job, const std::string& by_hand) {
+    CAPTURE(job);
+    const std::string end = " --summary";
+    const auto a = testing::run_command("plumbline simulate --job " + job + end, scratch.path());
+    const auto b = testing::run_command("plumbline simulate " + by_hand + end, scratch.path());
+    REQUIRE(table_row(a.out, "step time") != "");
+    CHECK(table_row(a.out, "step time") == table_row(b.out, "step time"));
+    CHECK(table_row(a.out, "total") == table_row(b.out, "total"));
+    CHECK(table_row(a.out, "model FLOPs utilization") == table_row(b.out, "model FLOPs utilization"));
+  };
+  same(launch_file("llama3_405b.toml") + " --cluster b200-16x8",
+       "torch-interleaved -p 2 -v 2 -m 2 --network llama3.1-405b --cluster b200-16x8 --tp 8 --dp 8 --sequence-parallel "
+       "--zero 2 --microbatch-size 1 --recompute full --precision fp8-current --overlap-gradients --overlap-products "
+       "--runtime torchtitan --partition 63,64,64,64");
+  same(launch_file("zero3.json") + " --network llama3-8b --cluster h100",
+       "1f1b -p 1 -m 8 --network llama3-8b --cluster h100 --dp 8 --zero 3 --microbatch-size 4 --overlap-gradients "
+       "--runtime deepspeed");
+  same(launch_file("llama3_70b_recipe.yaml") + " --cluster h100-8x8 --precision fp8-current",
+       "interleaved -p 8 -v 5 -m 64 --network llama3-70b --vocabulary 128512 --cluster h100-8x8 --tp 4 --dp 2 "
+       "--sequence-parallel --zero 1 --microbatch-size 1 --precision fp8-current --overlap-gradients "
+       "--overlap-parameters --overlap-products --runtime megatron --partition equal");
+}
+
+TEST_CASE("a schedule and microbatches of the command line replace those of a launch file") {
+  const std::string file = launch_file("mixtral_8x7b.sh");
+  const auto applied = [&](const std::string& name, std::optional<std::int64_t> microbatches) {
+    LaunchArguments launch{.file = file, .set = {}, .arguments = {}};
+    LaunchJob job = launch.read();
+    std::string schedule = name;
+    ScheduleArguments size;
+    size.microbatches = microbatches;
+    CostArguments costs;
+    SimulationArguments simulation;
+    costs.cluster = "h100";
+    apply_launch(job, {schedule, size, costs, simulation});
+    return std::tuple(job.batch, size.microbatches, size.chunks);
+  };
+  using Applied = std::tuple<std::int64_t, std::optional<std::int64_t>, std::optional<std::int64_t>>;
+  CHECK(applied("", std::nullopt) == Applied{256, 8, 4});
+  CHECK(applied("", 16) == Applied{512, 16, 4});
+  CHECK(applied("1F1B", 16) == Applied{512, 16, std::nullopt});  // without the file's virtual stages
 }
 
 TEST_CASE("options replace what a launch file says, and the cluster takes its size from it") {

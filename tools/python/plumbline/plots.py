@@ -66,12 +66,12 @@ def memory(run: Timeline, axes: Optional[Any] = None) -> Any:
 
 
 def bubble_against_memory(points: Sweep, axes: Optional[Any] = None) -> Any:
-    """Bubble fraction against the peak of activations (in stashes of 1/p of the model), a labelled point per row."""
+    """Bubble fraction against the peak of activations (in those of one microbatch on 1/p of the model), a labelled point per row."""
     axes = _new_axes(axes)
     xs, ys = points.column("peak_device_stashes"), points.column("bubble_fraction")
     axes.scatter(xs, ys, s=12)
     for row, x, y in zip(points.rows, xs, ys):
         axes.annotate(row["schedule"], (x, y), fontsize=6, xytext=(2, 2), textcoords="offset points")
-    axes.set_xlabel("peak activations (stashes of 1/p of the model)")
+    axes.set_xlabel("peak of the fullest device, in activations of 1/p of the model")
     axes.set_ylabel("bubble fraction")
     return axes

@@ -1,0 +1,36 @@
+#include "models/import/load_network.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "models/ground/error.hpp"
+#include "models/network/vocabulary_rows.hpp"
+#include "models/stages/network_costs.hpp"
+
+TEST_SUITE_BEGIN("models");
+
+using namespace plumb;
+
+TEST_CASE("names of networks ignore capital letters, dashes, underscores and blanks, and nothing else") {
+  const Network network = load_network("llama3.1-405b");
+  for (const char* name : {"Llama3.1-405B", "LLAMA3.1_405B", "llama 3.1 405b"}) {
+    CAPTURE(name);
+    CHECK(load_network(name) == network);
+  }
+  CHECK_THROWS_WITH_AS(load_network("llama31-405b"), doctest::Contains("did you mean 'llama3.1-405b'"), Error);
+  CHECK_THROWS_WITH_AS(load_network("LLAMA3-80B"), doctest::Contains("did you mean 'llama3-8"), Error);
+}
+
+TEST_CASE("a longer vocabulary adds rows to the embedding and the head, once where they are tied") {
+  const Network tied = load_network("gpt2-small");
+  REQUIRE(vocabulary_rows(tied) == 50257);
+  CHECK(parameter_count(with_vocabulary_rows(tied, 50304)) == parameter_count(tied) + 47 * 768);
+  const Network apart = load_network("llama3-8b");
+  CHECK(parameter_count(with_vocabulary_rows(apart, 128512)) == parameter_count(apart) + 2 * 256 * 4096);
+  CHECK(vocabulary_rows(load_network("vgg-16")) == 0);
+  CHECK_THROWS_WITH_AS(with_vocabulary_rows(load_network("vgg-16"), 8), doctest::Contains("no head with a vocabulary"),
+                       Error);
+}
+
+TEST_SUITE_END();

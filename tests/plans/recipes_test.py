@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Whether results/recipes holds what its README says: every model on every cluster, with its answer, beside what was published.
+
+The numbers are those of one run (tools/plans/recipes.py), which takes too long for a test.
+"""
+
+import csv
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "results/recipes"
+
+spec = importlib.util.spec_from_file_location("recipes", ROOT / "tools/plans/recipes.py")
+recipes = importlib.util.module_from_spec(spec)
+sys.dont_write_bytecode = True
+spec.loader.exec_module(recipes)
+
+
+class Recipes(unittest.TestCase):
+    def setUp(self):
+        with open(FOLDER / "recipes.csv", newline="") as file:
+            self.rows = list(csv.DictReader(file))
+
+    def test_every_model_has_every_cluster_and_format(self):
+        searched = {(row["model"], row["cluster"], row["format"]) for row in self.rows if row["best_layout"]}
+        for network, *_ in recipes.MODELS:
+            for cluster, _, eight_bits in recipes.CLUSTERS:
+                for form in filter(None, ["bf16", eight_bits]):
+                    self.assertIn((network, cluster, form), searched)
+        self.assertEqual(len({model for model, *_ in searched}), 12)
+        self.assertEqual(len({cluster for _, cluster, _ in searched}), 6)
+
+    def test_answers_fit_and_have_a_command(self):
+        for row in self.rows:
+            if not row["best_layout"] or row["best_layout"] == "nothing fits":
+                continue
+            self.assertIn(row["best_verdict"], ("fits", "at_edge", "at the edge", "edge"))
+            self.assertGreater(float(row["best_tokens_per_s_per_gpu"]), 0)
+            self.assertLess(float(row["gap"]), 1)
+
+    def test_published_layouts_stand_beside_a_prediction(self):
+        published = [row for row in self.rows if row["published_layout"]]
+        self.assertGreaterEqual(len(published), 10)
+        for row in published:
+            self.assertTrue(row["published_tokens_per_s_per_gpu"] or row["published_tflops_per_gpu"])
+            self.assertTrue(row["predicted_tokens_per_s_per_gpu"] or row["predicted_verdict"])
+        measured = {row["row_id"]: row for name in ("nemo",)
+                    for row in csv.DictReader(open(ROOT / f"results/public/{name}.csv", newline=""))}
+        for row in published:
+            if row["published_source"] in measured:
+                self.assertEqual(row["published_tokens_per_s_per_gpu"],
+                                 measured[row["published_source"]]["tokens_per_s_per_gpu"])
+
+    def test_the_page_is_that_of_the_table(self):
+        self.assertEqual((FOLDER / "recipes.md").read_text(), recipes.markdown(self.rows))
+
+    def test_an_even_cut_counts_embedding_and_head_where_that_divides(self):
+        self.assertEqual(recipes.even_cut(80, 4), "41,40,40,42")
+        self.assertEqual(recipes.even_cut(126, 64).split(",")[0], "3")
+        self.assertEqual(recipes.even_cut(61, 16).count(","), 15)
+        self.assertEqual(sum(map(int, recipes.even_cut(61, 16).split(","))), 2 * 61 + 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,88 @@
+#include "tools/options/plan_search_arguments.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "models/ground/error.hpp"
+#include "models/network/vocabulary_rows.hpp"
+#include "tools/options/plan_runtimes.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace {
+
+using namespace plumb;
+
+std::string sized(const std::string& cluster, std::int64_t devices) {
+  PlanSearchArguments arguments;
+  arguments.cluster = cluster;
+  arguments.devices = devices;
+  size_cluster(arguments);
+  return arguments.cluster;
+}
+
+PlanSearchArguments asked(const std::string& network, const std::string& runtime) {
+  PlanSearchArguments arguments;
+  arguments.network = network;
+  arguments.cluster = "h100";
+  arguments.batch = 8;
+  arguments.runtime = runtime;
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("--devices gives a built-in cluster its size, and refuses what cannot be") {
+  CHECK(sized("h100", 64) == "h100-8x8");
+  CHECK(sized("H100", 8) == "H100");
+  CHECK(sized("h100", 4) == "h100-1x4");
+  CHECK(sized("gb200", 256) == "gb200-4x64");  // racks of 72
+  CHECK(sized("h100-8x8", 64) == "h100-8x8");
+  CHECK_THROWS_WITH_AS(sized("h100-4x8", 64), doctest::Contains("has 32 devices"), Error);
+  CHECK_THROWS_WITH_AS(sized("h100", 13), doctest::Contains("a node of 'h100' has 8 devices"), Error);
+}
+
+TEST_CASE("systems are found by their own names, in any spelling") {
+  CHECK(plan_runtime("Megatron-LM") == plan_runtime("megatron"));
+  CHECK(plan_runtime("DeepSpeed") == plan_runtime("deepspeed"));
+  CHECK(plan_runtime("TorchTitan") == plan_runtime("torchtitan"));
+  CHECK(plan_runtime("None") == nullptr);
+  CHECK_THROWS_WITH_AS(plan_runtime("TorchTitans"), doctest::Contains("did you mean 'torchtitan'"), Error);
+}
+
+TEST_CASE("a precision that a system does not have is refused with those that it has") {
+  PlanSearchArguments deepspeed = asked("llama3-8b", "deepspeed");
+  deepspeed.precision = "fp8";
+  CHECK_THROWS_WITH_AS(plan_question(deepspeed),
+                       "plan: --precision fp8: DeepSpeed does not have it beside a pipeline, expected mixed,single",
+                       Error);
+  PlanSearchArguments titan = asked("llama3-8b", "torchtitan");
+  titan.precision = "nvfp4";
+  CHECK_THROWS_WITH_AS(plan_question(titan), doctest::Contains("expected mixed,fp8-current,mxfp8"), Error);
+  titan.precision = "mxfp8";
+  CHECK(plan_question(titan).ranges.parallelisms.front().format == MatrixFormat::kMxFp8);
+  // So is the format of a launch file that was written for another system.
+  titan.precision = "";
+  titan.computes = Parallelism{};
+  titan.computes->format = MatrixFormat::kFp8Block;
+  CHECK_THROWS_WITH_AS(plan_question(titan), doctest::Contains("--precision fp8-block: torchtitan"), Error);
+}
+
+TEST_CASE("tables of words are priced as Megatron-LM pads them, and as they are for other systems") {
+  const PlanQuestion padded = plan_question(asked("gpt2-small", "megatron"));
+  CHECK(padded.vocabulary == 50304);
+  CHECK(vocabulary_rows(padded.network) == 50304);
+  CHECK(plan_question(asked("gpt2-small", "none")).vocabulary == 0);
+  CHECK(plan_question(asked("llama3-8b", "megatron")).vocabulary == 0);  // 128256 is a multiple of 128
+}
+
+TEST_CASE("gradients are reduced beside the last backward where torchtitan always does it") {
+  const auto overlaps = [](const char* runtime) {
+    return plan_question(asked("llama3-8b", runtime)).ranges.parallelisms.front().overlap_gradients;
+  };
+  CHECK(overlaps("torchtitan"));
+  CHECK_FALSE(overlaps("megatron"));
+}
+
+TEST_SUITE_END();
