@@ -104,7 +104,7 @@ rm "$root/tools/main.cpp"
 run version
 check 'a source that is gone builds again' "$(built plumbline-simulator)" "$(cat "$CALLS")"
 
-for command in train profile demo stability weights reproduce 'help train'; do
+for command in train profile demo weights reproduce 'help train'; do
   rm -r "$root/build"
   run simulate
   # shellcheck disable=SC2086
