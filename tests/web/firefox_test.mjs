@@ -38,6 +38,22 @@ const tests = {
     if (process.env.PLUMB_SCREENSHOT) writeFileSync(process.env.PLUMB_SCREENSHOT, await tab.screenshot());
   },
 
+  "idle time is hatched in the legend": async (tab) => {
+    const picture = (await tab.screenshot()).toString("base64");
+    const colours = await tab.evaluate(`(async () => {
+      const swatch = [...document.querySelectorAll(".legend li")].find((one) => one.textContent === "idle: another device computes").firstChild;
+      const { left, top, width, height } = swatch.getBoundingClientRect();
+      const image = new Image();
+      image.src = "data:image/png;base64,${picture}";
+      await image.decode();
+      const canvas = Object.assign(document.createElement("canvas"), { width, height });
+      canvas.getContext("2d").drawImage(image, -left - scrollX, -top - scrollY);
+      const { data } = canvas.getContext("2d").getImageData(2, Math.round(height / 2), width - 4, 1);
+      return Array.from({ length: data.length / 4 }, (_, i) => data[4 * i]);
+    })()`);
+    assert.ok(Math.max(...colours) - Math.min(...colours) > 60, colours.join());
+  },
+
   "a change is simulated and drawn at once": async (tab) => {
     await change(tab, "microbatches", "9");
     assert.equal(await tab.evaluate(MAKESPAN), 36e6);

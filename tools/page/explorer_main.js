@@ -85,7 +85,7 @@ class Explorer {
     const answers = [];
     for (const schedule of schedules) answers.push(await this.simulator.ask(requestOf(state, schedule, "simulate", ["page"], this.catalogue.schedules.find(({ name }) => name === schedule))));
     if (this.stale) return;
-    if (this.measured && state.model === "profile" && state.profile === this.measured.profile) answers.push(this.measured);
+    if (this.measured && state.model === "profile" && state.profile === this.measured.profile) answers.push(structuredClone(this.measured)); // it is decoded in place
     const refused = answers.map((answer, i) => (answer.error ?? (answer.page ? "" : (answer.findings ?? []).join("\n"))) && `${schedules.length > 1 ? `${schedules[i]}: ` : ""}${answer.error ?? answer.findings.join("\n")}`).filter(Boolean);
     const excess = answers.flatMap((answer) => (answer.page ? answer.findings ?? [] : []));
     this.say([...refused, ...excess].join("\n"), refused.length > 0, excess.length > 0);

@@ -69,7 +69,7 @@ class Section {
     const lighter = section.runs.flatMap((run) => run.colours.filter((_, i) => run.levels[i] > 0));
     const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
     const hatched = (colour) =>
-      `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} var(--hatching-share), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
+      `repeating-linear-gradient(135deg, ${colour}b3 0 2px, transparent 2px 5px), var(--lane)`; // Firefox draws no stripes of color-mix()
     const hasPairs = section.runs.some((run) => run.rows.some((row) => row.part?.some((part) => part !== 0)));
     const hasReplicas = section.runs.some((run) => run.actions.some(([, , replica]) => replica > 0));
     return legend([

@@ -18,15 +18,17 @@ shows() { # READER: its text of the page is on standard input
   for words in --memory-limit 'EXIT STATUS' NO_COLOR; do
     grep -qe "$words" <<<"$text" || { echo "$1: does not show $words"; exit 1; }
   done
-  read_by+=" $1"
 }
 
 if command -v mandoc >/dev/null; then
-  mandoc -T lint -W warning "$page" >"$scratch/lint" || { cat "$scratch/lint"; exit 1; }
+  mandoc -T lint -W warning "$page" | grep -v 'missing date' >"$scratch/lint" || true # the page is that of a version, not of a day
+  [ ! -s "$scratch/lint" ] || { cat "$scratch/lint"; exit 1; }
   mandoc -T utf8 "$page" | shows mandoc
+  read_by+=' mandoc'
 fi
 if man --version >/dev/null 2>&1; then # minimal systems have a stand-in that says that pages are not there
   MANWIDTH=100 man -l --warnings=w "$page" 2>"$scratch/warnings" | shows man
+  read_by+=' man'
   [ ! -s "$scratch/warnings" ] || { cat "$scratch/warnings"; exit 1; }
 fi
 [ -n "$read_by" ] || { echo "skipped: neither mandoc nor man found"; exit 77; }
