@@ -9,7 +9,6 @@
 int main(int argc, char** argv) {
   const plumb::TrainerCommands trainer{.profile = plumb::run_profile,
                                        .train = plumb::run_train,
-                                       .stability = plumb::run_stability,
                                        .weights = plumb::run_weights,
                                        .reproduce = plumb::run_reproduce,
                                        .demo = plumb::run_demo,

@@ -25,6 +25,6 @@ endfunction()
 
 inline_page(report kPage
   dom.js quantities.js frame.js data.js
-  timeline_layout.js timeline_paint.js timeline_dense.js timeline_overlay.js timeline_tip.js overview.js timeline_view.js
+  timeline_layout.js timeline_paint.js timeline_dense.js timeline_overlay.js timeline_tip.js overview.js timeline_view.js take_away.js
   memory_view.js idle_view.js delays_view.js peak_view.js split_view.js comparison_view.js advice_view.js summary_view.js main.js)
 inline_page(plots kPlotsPage dom.js quantities.js frame.js plot_view.js plots_main.js)

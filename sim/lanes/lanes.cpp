@@ -118,6 +118,7 @@ LaneReader::LaneReader(const ProgramIndex& indexed, const RunTimes& times, const
                      .forward = op == Op::kF,
                      .update = op == Op::kU});
   }
+  if (options.spans && options.stash_curve) timeline.stashes.devices.assign(timeline.devices.size(), {});
   find_guests();
 }
 
@@ -169,10 +170,19 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
   }
   for (InstrIndex member = i; member != behind; ++member) place.stash += facts(member).stash_at_start;
   place.peak_stash = std::max(place.peak_stash, place.stash);
+  if (!timeline_.stashes.devices.empty()) add_stash_point(device, start, place.stash);
   for (InstrIndex member = i; member != behind; ++member) {
     place.stash += facts(member).stash_at_end;
     if (facts(member).forward || facts(member).update) mark(device, place, member);
   }
+  if (!timeline_.stashes.devices.empty()) add_stash_point(device, summary.last_end, place.stash);
+}
+
+void LaneReader::add_stash_point(DeviceId device, Ticks time, std::int64_t held) {
+  std::vector<StashPoint>& points = timeline_.stashes.devices[index(device)];
+  const double amount = stash_.in_units(held);
+  if (points.empty() ? amount == 0 : points.back().amount == amount) return;
+  points.push_back({.time = time, .amount = amount});
 }
 
 IdleCause LaneReader::read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind) {

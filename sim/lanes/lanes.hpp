@@ -61,6 +61,8 @@ class LaneReader {
   void read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind);
   IdleCause read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind);
   void add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause);
+  /// Notes what the device holds from `time` on.
+  void add_stash_point(DeviceId device, Ticks time, std::int64_t held);
   void mark(DeviceId device, Place& place, InstrIndex i) const;
 
   const Program& program_;

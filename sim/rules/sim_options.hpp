@@ -19,6 +19,7 @@ struct SimOptions {
   TransferMode transfers = TransferMode::kBuffered;
   bool spans = true;              ///< fill Timeline::spans
   bool memory_curve = true;       ///< fill Timeline::memory
+  bool stash_curve = false;       ///< fill Timeline::stashes, where spans are filled
   bool idle_causes = true;        ///< fill causes; off: only busy and idle
   bool peak_composition = false;  ///< fill DeviceSummary::peak_tensors
   bool critical_path = true;      ///< fill Timeline::critical_path, where spans are filled

@@ -14,6 +14,7 @@
 #include "schedules/versions/delays.hpp"
 #include "sim/timeline/memory_curves.hpp"
 #include "sim/timeline/memory_need.hpp"
+#include "sim/timeline/stash_curves.hpp"
 #include "sim/timeline/traced_facts.hpp"
 
 namespace plumb {
@@ -136,6 +137,7 @@ struct Timeline {
   std::vector<StageDelays> delays;  ///< how stale weights are; empty when not asked for (`stage_delays`)
   std::vector<Span> spans;          ///< by device, then start; empty in a summary
   MemoryCurves memory;              ///< empty in a summary
+  StashCurves stashes;              ///< empty unless asked for
 
   friend bool operator==(const Timeline&, const Timeline&) = default;
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/synthetic_timeline.hpp"
+#include "tools/commands/command.hpp"
 #include "tools/reports/plot_page.hpp"
 #include "tools/reports/report_html.hpp"
 
@@ -104,5 +105,8 @@ int main(int argc, char** argv) {
   write(folder / "large.html", large());
   write(folder / "hostile.html", hostile());
   write(folder / "plots.html", plots());
+  plumb::run_sweep({"gpipe", "zb-h1", "zb-v", "-p", "4", "-m", "8", "--per-device", "--cost", "F=1,B=2,I=1,W=1",
+                    "--html", (folder / "sweep.html").string()},
+                   nullptr);
   return 0;
 }

@@ -264,6 +264,77 @@ const tests = {
     assert.ok(ends[1].some((edge) => Math.abs(edge - marks[1]) < 3), "the last bar ends at the second run");
   },
 
+  "a dot of a sweep's diagram opens its timeline": async (open) => {
+    const tab = await open("sweep.html", { height: 700 });
+    const place = await tab.evaluate(`(() => {
+      const dot = [...document.querySelector(".diagram").shadowRoot.querySelectorAll("a")].find((one) => one.textContent.startsWith("zb-v"));
+      const { left, top, width, height } = dot.querySelector("circle").getBoundingClientRect();
+      return { x: left + width / 2, y: top + height / 2 };
+    })()`);
+    assert.equal(await tab.evaluate("scrollY"), 0);
+    await tab.click(place.x, place.y);
+    await until(() => tab.evaluate("location.hash.startsWith('#section-')"), "the click to lead to a section");
+    const heading = await tab.evaluate("document.getElementById(location.hash.slice(1)).querySelector('h2').textContent");
+    assert.match(heading, /^zb-v/);
+    assert.ok((await tab.evaluate("scrollY")) > 0);
+  },
+
+  "memory is counted in one unit: the peak table and the summary agree for schedules with several chunks": async (open) => {
+    const tab = await open("sweep.html");
+    const row = (name) => tab.evaluate(`(() => {
+      const section = plumbline.sections.find((one) => one.section.heading.startsWith("${name}"));
+      const k = [...document.querySelectorAll(".summary thead th")].findIndex((head) => head.textContent.startsWith("peak stashes"));
+      const summary = [...document.querySelectorAll(".summary tbody tr")].find((one) => one.textContent.startsWith("${name}"));
+      return [summary.cells[k].dataset.value, section.element.querySelector(".peaks tr .number").textContent];
+    })()`);
+    assert.deepEqual(await row("zb-v"), ["4", "4 stashes"]); // 8 stashes of half a device's share
+    assert.deepEqual(await row("gpipe"), ["8", "8 stashes"]);
+  },
+
+  "a column of the summary sorts its rows, and a second click turns them round": async (open) => {
+    const tab = await open("sweep.html");
+    const bubbles = () => tab.evaluate("[...document.querySelectorAll('.summary tbody tr')].map((row) => Number(row.cells[4].dataset.value))");
+    const press = () => tab.evaluate("document.querySelectorAll('.summary thead th')[4].click()");
+    await press();
+    const up = await bubbles();
+    assert.deepEqual(up, [...up].sort((a, b) => a - b));
+    assert.ok(up[0] < up.at(-1));
+    await press();
+    assert.deepEqual(await bubbles(), [...up].reverse());
+  },
+
+  "an action is found by its text": async (open) => {
+    const tab = await open("pairs.html");
+    await tab.evaluate("document.querySelector('input[type=search]').focus()");
+    for (const key of "2b3") await tab.send("Input.insertText", { text: key });
+    await tab.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
+    await tab.frame();
+    assert.match(await tab.evaluate(`${VIEW}.live.textContent`), /2B3 backward/);
+    assert.ok((await tab.evaluate(length)) < (await tab.evaluate(`${VIEW}.limit`)) / 2);
+    await tab.evaluate("Object.assign(document.querySelector('input[type=search]'), { value: '9F9' })");
+    await tab.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
+    assert.equal(await tab.evaluate("document.querySelector('input[type=search]').getAttribute('aria-invalid')"), "true");
+  },
+
+  "the address follows zoom and device, and opens them again": async (open) => {
+    const tab = await open("pairs.html");
+    await tab.evaluate("plumbline.sections[1].timeline.setRange({ from: 5e6, to: 9e6 }), plumbline.sections[1].choose(2, 0)");
+    await until(() => tab.evaluate("location.hash === '#section-1&zoom=5000000-9000000&device=2'"), "the address to follow");
+    const again = await open("pairs.html#section-1&zoom=5000000-9000000&device=2");
+    assert.deepEqual(await again.evaluate("plumbline.sections[1].timeline.range"), { from: 5e6, to: 9e6 });
+    assert.equal(await again.evaluate("plumbline.sections[1].chosenDevice"), 2);
+  },
+
+  "the actions of a section can be taken away as a table, and its picture has a ground": async (open) => {
+    const tab = await open("pairs.html");
+    const rows = (await tab.evaluate("spansCsv(plumbline.page, plumbline.sections[0].section)")).trim().split("\n");
+    assert.equal(rows[0], "run,device,lane,action,start_ns,end_ns");
+    assert.ok(rows.includes("simulated,0,compute,0F0,0,1000000"), rows.slice(0, 3).join());
+    assert.equal(rows.length - 1, await tab.evaluate("plumbline.sections[0].section.runs.reduce((sum, run) => sum + run.spanCount, 0)"));
+    const corner = await tab.evaluate(`[...timelinePicture(${VIEW}).getContext("2d").getImageData(0, 0, 1, 1).data].join()`);
+    assert.equal(corner, "255,255,255,255");
+  },
+
   "on a phone no table of a comparison is wider than the page": async (open) => {
     const tab = await open("pairs.html", { width: 390 });
     assert.equal(await tab.evaluate("document.documentElement.scrollWidth"), 390);
@@ -286,7 +357,8 @@ async function runAll(browser) {
     try {
       await test(async (file, options) => {
         tab = await browser.tab();
-        await tab.open(pathToFileURL(resolve(folder, file)).href, options);
+        const [name, hash] = file.split("#");
+        await tab.open(pathToFileURL(resolve(folder, name)).href + (hash ? `#${hash}` : ""), options);
         return tab;
       });
       assert.deepEqual(tab.problems, []);

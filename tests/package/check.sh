@@ -14,4 +14,5 @@ cmake --build "$scratch/build"
 "$scratch/build/consumer" "$scratch/consumer.svg" | grep -F 'd0 | F'
 "$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --summary --json - | grep -q '"makespan_ns": *33000000'
 "$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --svg "$scratch/program.svg" >/dev/null
+"$scratch/prefix/bin/plumbline" ask --schema | grep -q '"compare"'
 cmp "$scratch/consumer.svg" "$scratch/program.svg"

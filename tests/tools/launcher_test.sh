@@ -50,7 +50,7 @@ stand_in dpkg-query 'case " $MISSING " in *" ${*: -1} "*) exit 1 ;; esac; printf
 stand_in apt-get "$log"
 stand_in sudo "$log"'; [ "$1" = -v ] || "$@"'
 stand_in id 'echo "${AS:-0}"'
-for tool in ninja g++ node chromium python3 ctags; do stand_in "$tool" "$log"; done
+for tool in ninja g++ node chromium python3 ctags mandoc; do stand_in "$tool" "$log"; done
 export PATH=$scratch/bin:$PATH
 
 fail() {
@@ -104,7 +104,7 @@ rm "$root/tools/main.cpp"
 run version
 check 'a source that is gone builds again' "$(built plumbline-simulator)" "$(cat "$CALLS")"
 
-for command in train profile demo stability weights reproduce 'help train'; do
+for command in train profile demo weights reproduce 'help train'; do
   rm -r "$root/build"
   run simulate
   # shellcheck disable=SC2086
@@ -190,10 +190,10 @@ mkdir "$scratch/tools"
 for tool in awk basename bash cat chmod cp dirname env find flock grep mkdir nproc readlink rm sed tail tee touch; do
   ln -s "$(command -v "$tool")" "$scratch/tools/$tool"
 done
-rm "$scratch"/bin/{node,python3,ctags}
+rm "$scratch"/bin/{node,python3,ctags,mandoc}
 PATH=$scratch/bin:$scratch/tools run test
 grep -q '^apt-get .*install --no-install-recommends nodejs$' "$CALLS" || fail 'the tests install a missing node'
-grep -q '^apt-get .*install --no-install-recommends python3 universal-ctags$' "$CALLS" || fail 'and what they run'
+grep -q '^apt-get .*install --no-install-recommends python3 universal-ctags mandoc$' "$CALLS" || fail 'and what they run'
 grep -q '^cmake --preset' "$CALLS" || fail 'and configure again, because cmake looks for it'
 stand_in node "$log"
 

@@ -2,14 +2,16 @@
 //   node explorer_test.mjs explorer.html
 // Exit status 77: skipped, with the reason on standard output.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { Browser, findChromium, until } from "../browser/browser.mjs";
 
 const page = resolve(process.argv[2]);
 const EXPLORER = "plumbline.explorer";
+const SOURCE = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const TRACES = join(SOURCE, "tests/sim/traces/data/zb-h1"); // a real run of PyTorch on four ranks
 
 /** Waits until what the state says is drawn. */
 const settled = (tab) => until(() => tab.evaluate(`!!window.plumbline?.explorer && !${EXPLORER}.busy`), "the explorer to come to rest");
@@ -29,6 +31,21 @@ const press = async (tab, words) => {
   await tab.evaluate(`[...document.querySelectorAll("button")].find((one) => one.textContent === ${JSON.stringify(words)}).click()`);
   await settled(tab);
 };
+
+/** Drops files of this machine on the page, `[name, bytes]` each, as a reader would. */
+async function drop(tab, files) {
+  const packed = files.map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]);
+  await tab.evaluate(`(() => {
+    const data = new DataTransfer();
+    for (const [name, text] of ${JSON.stringify(packed)}) data.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
+    ${EXPLORER}.dropped = false;
+    dispatchEvent(new DragEvent("drop", { dataTransfer: data, cancelable: true }));
+  })()`);
+  await until(() => tab.evaluate(`${EXPLORER}.dropped`), "the files to be read");
+  await settled(tab);
+}
+
+const firstRun = (tab, what) => tab.evaluate(`plumbline.sections[0].section.runs[0].${what}`);
 
 const tests = {
   "the first drawing, and the command that gives the same": async (open) => {
@@ -86,6 +103,39 @@ const tests = {
     assert.equal(await text(tab, ".message"), "");
   },
 
+  "a limit of stashes is a line in the curve, and what does not fit is told": async (open) => {
+    const tab = await open("memory-limit=2");
+    assert.match(await text(tab, ".message.excess"), /device 0: does not fit: the peak of 4 stashes of 1\/p of the model is 2 above the limit of 2/);
+    assert.match(await text(tab, "p.excess:not(.message)"), /Does not fit in memory: device 0 needs 4 stashes, 2 stashes above its 2 stashes; 2 of 4 devices/);
+    assert.equal(await tab.evaluate("document.querySelector('.runs').classList.contains('old')"), false);
+    assert.match(await text(tab, ".memory .legend"), /limit: 2 stashes/);
+    const onLine = `(() => {
+      const { chart } = plumbline.sections[0].memory;
+      const y = Math.round(chart.valToPos(2, "y", true));
+      const { left, width } = chart.bbox;
+      return [...chart.ctx.getImageData(left + width - 3, y, 1, 1).data].join();
+    })()`;
+    assert.equal(await tab.evaluate(onLine), "179,38,30,255"); // --bad
+    await change(tab, "memory-limit", "4");
+    assert.equal(await text(tab, ".message"), "");
+    assert.equal(await tab.evaluate("document.querySelector('p.excess:not(.message)')"), null);
+  },
+
+  "a limit of stashes counts what is left on 1/p of the model, whatever the number of stages": async (open) => {
+    const tab = await open("schedule=zb-v&memory-limit=4");
+    assert.equal(await text(tab, ".message"), ""); // 8 stashes of half a device's share
+    assert.match(await text(tab, ".peaks"), /4 stashes/);
+    assert.match(await text(tab, ".summary"), /peak stashes[\s\S]*\b4\b/i);
+    await change(tab, "memory-limit", "3.5");
+    assert.match(await text(tab, ".message"), /4 stashes of 1\/p of the model is 0\.5 above/);
+  },
+
+  "a limit in bytes is told, too": async (open) => {
+    const tab = await open("model=network&network=gpt3-13b&cluster=a100&devices=4&memory-limit=20GiB");
+    assert.match(await text(tab, ".message.excess"), /device 0: .*does not fit/);
+    assert.ok((await firstRun(tab, "devices[0].need.limit")) === 20 * 2 ** 30);
+  },
+
   "after a trap the next change has a new simulator": async (open) => {
     const tab = await open("");
     const answer = await tab.evaluate(`${EXPLORER}.simulator.ask({}, { crash: true })`);
@@ -129,7 +179,10 @@ const tests = {
   "a deadlock is told with its cycle": async (open) => {
     const tab = await open("view=own");
     await tab.evaluate(`${EXPLORER}.editor.fill("d0: 0F0 0B0 0F1 0B1\\nd1: 1F1 1F0 1B0 1B1\\n", "own.txt")`);
-    assert.match(await text(tab, ".findings"), /deadlock|waits for|cycle/i);
+    const words = await text(tab, ".findings");
+    assert.match(words, /deadlock/);
+    for (const action of ["0B0", "1B0", "1F1", "0F1"]) assert.ok(words.includes(action), words); // each waits for the next, the last for the first
+    assert.match(words, /line \d/);
   },
 
   "a built-in schedule is text to start from": async (open) => {
@@ -140,21 +193,70 @@ const tests = {
 
   "dropped files are taken for what they are": async (open) => {
     const tab = await open("");
-    await tab.evaluate(`${EXPLORER}.takeFile("mine.txt", "d0: 0F0 0B0\\nd1: 1F0 1B0\\n")`);
-    await settled(tab);
+    await drop(tab, [["mine.txt", "d0: 0F0 0B0\nd1: 1F0 1B0\n"]]);
     assert.equal(await tab.evaluate(`${EXPLORER}.state.schedule`), "own");
-    await tab.evaluate(`${EXPLORER}.takeFile("what.json", "{}")`);
+    await drop(tab, [["what.json", "{}"]]);
     assert.match(await text(tab, ".message"), /what\.json: expected a schedule/);
+    const cluster = readFileSync(join(SOURCE, "tools/examples/a100_v100.json"));
+    await drop(tab, [["mine.json", cluster]]);
+    assert.equal(await tab.evaluate(`${EXPLORER}.state.cluster`), "mine.json");
+    // A config.json as Hugging Face has it, of GPT-2 small.
+    const config = { architectures: ["GPT2LMHeadModel"], model_type: "gpt2", n_embd: 768, n_head: 12, n_layer: 12, n_positions: 1024, vocab_size: 50257 };
+    await tab.evaluate(`${EXPLORER}.open({ schedule: "1f1b", devices: "4", view: "timeline" })`);
+    await drop(tab, [["config.json", JSON.stringify(config)]]);
+    assert.equal(await tab.evaluate(`${EXPLORER}.state.network`), "config.json");
+    assert.equal(await text(tab, ".message"), "");
+    assert.match(await text(tab, ".facts"), /config/);
+    await drop(tab, [["smallest.json", readFileSync(join(SOURCE, "tests/fuzz/corpus/profile_json/smallest.json"))]]);
+    assert.deepEqual(await tab.evaluate(`[${EXPLORER}.state.model, ${EXPLORER}.state.profile]`), ["profile", "smallest.json"]);
+  },
+
+  "packed traces of a real run are its costs, and the run is shown beside its prediction": async (open) => {
+    const tab = await open("");
+    await drop(tab, [0, 1, 2, 3].map((rank) => [`rank${rank}.json.gz`, readFileSync(join(TRACES, `rank${rank}.json.gz`))]));
+    assert.equal(await text(tab, ".message"), "");
+    assert.deepEqual(await tab.evaluate("plumbline.sections.map(({ section }) => section.runs[0].kind)"), ["simulated", "measured"]);
+    assert.equal(await firstRun(tab, "schedule"), "zb-h1");
+    const steps = await tab.evaluate("plumbline.sections.map(({ section }) => section.runs[0].stepTime / 1e6)");
+    assert.deepEqual(steps.map((ms) => ms.toFixed(1)), ["299.5", "305.5"]); // as `plumbline trace` and `simulate --profile` print them
+    await change(tab, "schedule", "1f1b");
+    assert.equal(await firstRun(tab, "schedule"), "1f1b");
+    await drop(tab, [["rank0.json.gz", readFileSync(join(TRACES, "rank0.json.gz")).subarray(0, 2000)]]);
+    assert.match(await text(tab, ".message.refusal"), /rank0\.json\.gz: cannot be read/);
   },
 
   "the address holds the state": async (open) => {
     const tab = await open("");
     await tab.evaluate(`${EXPLORER}.open({ schedule: "interleaved", chunks: "3", devices: "4", microbatches: "12", against: "1f1b" })`);
     await settled(tab);
+    await tab.evaluate("plumbline.sections[0].timeline.setRange({ from: 4e6, to: 9e6 }), plumbline.sections[0].choose(2, 0)");
+    await until(() => tab.evaluate("/zoom=4000000-9000000/.test(location.hash) && /device=2/.test(location.hash)"), "the address to follow");
     const hash = await tab.evaluate("location.hash.slice(1)");
     const again = await open(hash);
     assert.equal(await again.evaluate("plumbline.sections[0].section.heading"), "interleaved");
     assert.equal(await again.evaluate("plumbline.sections[0].section.runs[0].makespan"), await tab.evaluate("plumbline.sections[0].section.runs[0].makespan"));
+    assert.deepEqual(await again.evaluate("plumbline.sections[0].timeline.range"), { from: 4e6, to: 9e6 });
+    assert.equal(await again.evaluate("plumbline.sections[0].chosenDevice"), 2);
+    await again.evaluate("location.hash = 'schedule=gpipe'");
+    await until(() => again.evaluate("plumbline.sections[0]?.section.heading === 'gpipe'"), "the new address to be drawn");
+    assert.equal(await again.evaluate("plumbline.sections[0].timeline.range.from"), 0);
+  },
+
+  "the address holds the fields of a plan": async (open) => {
+    const tab = await open("view=plan");
+    await change(tab, "plan.cluster", "a100-1x2");
+    await change(tab, "plan.batch", "4");
+    const again = await open(await tab.evaluate("location.hash.slice(1)"));
+    assert.deepEqual(await again.evaluate(`[${EXPLORER}.plan.cluster.value, ${EXPLORER}.plan.batch.value]`), ["a100-1x2", "4"]);
+  },
+
+  "a link to a step of the tour opens that step": async (open) => {
+    const tab = await open("tour=5");
+    assert.match(await text(tab, ".tour"), /^5 of 8: Zero bubble/);
+    assert.equal(await firstRun(tab, "schedule"), "zb-h1");
+    assert.equal(await tab.evaluate("location.hash"), "#tour=5");
+    await change(tab, "microbatches", "12");
+    assert.equal(await tab.evaluate("location.hash"), "#microbatches=12&tour=5");
   },
 
   "the tour has eight steps with the figures of their runs": async (open) => {
@@ -189,6 +291,23 @@ const tests = {
     assert.match(await text(tab, "pre.answer"), /step time/);
     await press(tab, "show its schedule");
     assert.equal(await tab.evaluate(`${EXPLORER}.state.schedule`), "own");
+  },
+
+  "every view fits into 600 px, light and dark": async (open) => {
+    for (const view of ["timeline", "catalogue", "own", "plan"]) {
+      for (const dark of [false, true]) {
+        const tab = await open(`view=${view}&schedule=zb-v`, { width: 600, dark });
+        if (view === "own") await press(tab, "start from the chosen schedule");
+        assert.ok((await tab.evaluate("document.documentElement.scrollWidth")) <= 600, view);
+        const [back, front] = await tab.evaluate(`(() => {
+          const brightness = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 765;
+          const style = getComputedStyle(document.body);
+          return [brightness(style.backgroundColor), brightness(style.color)];
+        })()`);
+        assert.ok(dark ? back < 0.25 && front > 0.7 : back > 0.8 && front < 0.35, `${view}: ${back}, ${front}`);
+        if (view === "catalogue") assert.notEqual(await tab.evaluate("getComputedStyle(document.querySelector('.catalogue text')).fill"), dark ? "rgb(0, 0, 0)" : "");
+      }
+    }
   },
 
   "the page is usable by keyboard, 600 px wide": async (open) => {

@@ -57,7 +57,8 @@ constexpr std::array kQuestions{QuestionKind{"clusters", asked_clusters},   Ques
                                 QuestionKind{"plan", asked_plan},           QuestionKind{"planner", asked_planner},
                                 QuestionKind{"planners", asked_planners},   QuestionKind{"schedule", asked_schedule},
                                 QuestionKind{"schedules", asked_schedules}, QuestionKind{"schema", asked_schema},
-                                QuestionKind{"simulate", asked_simulate},   QuestionKind{"sweep", asked_sweep},
+                                QuestionKind{"simulate", asked_simulate},   QuestionKind{"stability", asked_stability},
+                                QuestionKind{"sweep", asked_sweep},         QuestionKind{"trace", asked_trace},
                                 QuestionKind{"validate", asked_validate}};
 
 /// Throws `Error` for parts that the question does not have; fills in the first where none is wanted.

@@ -44,7 +44,9 @@ AskedQuestionPtr asked_planners();
 AskedQuestionPtr asked_schedule();
 AskedQuestionPtr asked_schedules();
 AskedQuestionPtr asked_simulate();
+AskedQuestionPtr asked_stability();
 AskedQuestionPtr asked_sweep();
+AskedQuestionPtr asked_trace();
 AskedQuestionPtr asked_validate();
 
 }  // namespace plumb

@@ -10,8 +10,8 @@
 #include "sim/rules/run_size.hpp"
 #include "sim/simulate.hpp"
 #include "tools/formats/findings.hpp"
-#include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/memory_relief.hpp"
+#include "tools/options/stash_limit.hpp"
 #include "tools/tables/delays_text.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/launch_text.hpp"
@@ -122,7 +122,7 @@ PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(questi
   if (asked.peak && answer_.input.costs.memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
   }
-  answer_.limit = parse_memory_limit(asked.costs.memory_limit, answer_.input.costs);
+  answer_.limit = parse_memory_limit(asked.costs, answer_.input.costs, answer_.schedule);
 }
 
 bool PreparedJob::is_drawn() const { return action_count(answer_.schedule) <= kMostDrawnActions; }
@@ -145,6 +145,7 @@ void PreparedJob::simulate_prepared(const PredictionUse& use) {
   options.peak_composition = question_.peak || (has_tensors && spans && (input.job_rates || use.reports));
   options.spans = spans;
   options.memory_curve = spans;
+  options.stash_curve = use.reports && !has_tensors;
   options.on_full_run = announce;
   const bool delays = counts_delays(question_.delays, schedule);
   const bool whole = spans || question_.peak || !question_.what_if.empty();

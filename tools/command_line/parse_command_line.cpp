@@ -9,6 +9,7 @@
 #include "models/ground/text_stream.hpp"
 #include "tools/command_line/examples.hpp"
 #include "tools/command_line/table_watch.hpp"
+#include "tools/options/report_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -67,6 +68,9 @@ po::variables_map run_boost(const CommandLine& arguments, const OptionTable& tab
   try {
     po::store(po::command_line_parser(arguments).options(all).positional(positional).style(style).run(), values);
   } catch (const po::unknown_option& error) {
+    if (error.get_option_name() == "--png" && table.find("svg") != nullptr) {
+      throw Error(table.command() + ": --png: " + std::string(kNoPng));
+    }
     const std::vector<std::string> known = shown_names(table);
     const std::vector<std::string_view> candidates(known.begin(), known.end());
     throw_unknown(table.command() + " option", error.get_option_name(), candidates);

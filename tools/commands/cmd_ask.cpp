@@ -29,9 +29,9 @@ ExitStatus run_ask(const CommandLine& arguments) {
   OptionTable options(
       "ask [FILE] [options]",
       "Answers a request document (JSON) with an answer document: what simulate, schedule, validate,\n"
-      "convert, sweep, plan and compare compute, without printing tables or writing files. FILE is the\n"
-      "request; without it, standard input. Exit status 3: the answer is no, as for the command of the\n"
-      "same name.");
+      "convert, sweep, plan, compare, trace and stability compute, without printing tables or writing\n"
+      "files. FILE is the request; without it, standard input. Exit status 3: the answer is no, as for\n"
+      "the command of the same name.");
   std::vector<std::string> files;
   std::string output = "-";
   bool example = false;

@@ -24,7 +24,6 @@ struct TrainerCommands {
 
   Run profile = nullptr;
   Run train = nullptr;
-  Run stability = nullptr;
   Run weights = nullptr;
   Run reproduce = nullptr;
   Run demo = nullptr;
@@ -49,6 +48,7 @@ ExitStatus run_simulate(const CommandLine& arguments);
 ExitStatus run_trace(const CommandLine& arguments);
 ExitStatus run_advise(const CommandLine& arguments);
 ExitStatus run_compare(const CommandLine& arguments);
+ExitStatus run_stability(const CommandLine& arguments);
 /// `plan` without a published planner's name.
 ExitStatus run_plan_search(const CommandLine& arguments);
 /// `shared` is null in a program without MPI.

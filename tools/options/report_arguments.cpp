@@ -18,6 +18,8 @@ constexpr std::array<std::string_view, 12> kWellKnownExtensions{".bmp",  ".csv",
 void check_kind(std::string_view option, std::string_view extension, const std::string& path) {
   const bool promises = std::ranges::any_of(kWellKnownExtensions, [&](auto end) { return path.ends_with(end); });
   if (!promises || path.ends_with(extension) || (extension == ".html" && path.ends_with(".htm"))) return;
+  if (path.ends_with(".png"))
+    throw Error("--" + std::string(option) + ": found '" + path + "': " + std::string(kNoPng));
   throw Error("--" + std::string(option) + ": writes " + std::string(extension) + " files, found '" + path +
               "'; expected a name that ends in " + std::string(extension));
 }
@@ -35,6 +37,10 @@ void ReportArguments::add_to(OptionTable& parser) {
   for (std::size_t i = 0; i < formats.size(); ++i) {
     parser.text(std::string(formats[i].name), files[i], "FILE", std::string(formats[i].summary));
   }
+  parser
+      .real("width", width, {kLeastPictureCm, kMostPictureCm},
+            "width of --svg, --pdf and --tikz in cm (default: 16; of --svg: as wide as its place); text keeps its size")
+      .text("caption", caption, "TEXT", "a caption under the picture of --svg and --pdf");
 }
 
 bool ReportArguments::takes_standard_output() const {
@@ -56,7 +62,8 @@ bool ReportArguments::needs_spans() const {
   return reports || (!json.empty() && !summary);
 }
 
-ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& other) : summary_(arguments.summary) {
+ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& other)
+    : summary_(arguments.summary), style_{.width_cm = arguments.width, .caption = arguments.caption} {
   std::vector<std::string> outputs = arguments.outputs();
   outputs.push_back(other);
   check_distinct_outputs(outputs);
@@ -71,7 +78,8 @@ ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& ot
   }
 }
 
-void ReportFiles::write(const ReportedRun& run, std::string_view training) {
+void ReportFiles::write(ReportedRun run, std::string_view training) {
+  run.style = style_;
   for (OutputFile& file : json_) {
     write_timeline_json(
         run.timeline(), summary_, [&file](std::string_view piece) { file.write(piece); }, training);

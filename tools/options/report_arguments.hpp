@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,11 +11,19 @@
 
 namespace plumb {
 
+/// Said to who asks for a PNG.
+inline constexpr std::string_view kNoPng =
+    "pictures are written as SVG or PDF; for PNG write one of them and convert it: `rsvg-convert -z 2 a.svg -o a.png` "
+    "or "
+    "`pdftoppm -png -r 300 a.pdf a`";
+
 /// Options for the files that a timeline is written to: `--json FILE` and one option per row of the report table.
 struct ReportArguments {
   bool summary = false;
   std::string json;
   std::vector<std::string> files;  ///< by row of `report_formats()`; empty: not requested
+  std::optional<double> width;     ///< of pictures, in cm
+  std::string caption;             ///< of pictures
 
   ReportArguments();
 
@@ -39,10 +48,11 @@ class ReportFiles {
   ReportFiles(const ReportArguments& arguments, const std::string& other);
 
   /// Writes all reports of `run`; JSON has the step that is shown. `training`: sim/timeline/timeline_io.hpp.
-  void write(const ReportedRun& run, std::string_view training = {});
+  void write(ReportedRun run, std::string_view training = {});
 
  private:
   bool summary_;
+  PictureStyle style_;
   std::vector<OutputFile> json_;                             ///< one or none
   std::vector<std::pair<std::size_t, OutputFile>> reports_;  ///< with the row of the format
 };

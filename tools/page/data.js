@@ -2,6 +2,7 @@
 
 const LANE_COMPUTE = 0;
 const LANE_TRANSFER = 1;
+const STASHES = "stashes"; // a class of memory beside those in bytes
 const OP_LAST_OF_MICROBATCH = 4; // F B I W R name a microbatch in the compute lane
 
 /** Running sums of differences. */
@@ -73,7 +74,32 @@ function actionLevels(run) {
   return run.actions.map(([op, stage, replica]) => (op <= 3 ? level.get(replica * 1e6 + stage) ?? 0 : 0));
 }
 
-function decodeRun(run, ops) {
+/** How many times 1/p of the model a stash of one stage belongs to. */
+function stashShare(run) {
+  if (run.stashes) return run.stashes.share;
+  const stages = Math.max(0, ...run.actions.map(([, stage]) => stage + 1));
+  return stages > run.devices.length ? run.devices.length / stages : 1;
+}
+
+/** Stashes of 1/p of the model that a device holds at its peak: the unit of all tables, whatever the number of stages. */
+function heldStashes(run, device) { return run.devices[device].peakActivations * stashShare(run); }
+
+/** Text of an amount of the run's memory. */
+function amountText(run) { return run.inStashes ? (amount) => counted(amount, "stash", "stashes") : bytesText; }
+
+/** Where bytes are not known, memory is counted in stashes: fills in what views read. `held` is the class of stashes. */
+function countInStashes(run, held) {
+  const { limit, devices } = run.stashes;
+  run.inStashes = true;
+  run.memory = devices.map((points) => ({ time: summed(points.time), class: points.time.map(() => held), bytes: points.amount }));
+  run.devices.forEach((device, d) => {
+    device.peak = heldStashes(run, d);
+    device.peakByClass[held] = device.peak;
+    if (limit !== null) device.need = { bytes: device.peak, limit, verdict: device.peak > limit ? "does not fit" : "fits" };
+  });
+}
+
+function decodeRun(run, page) {
   let first = 0;
   run.rows = run.rows.map((row) => {
     const decoded = decodeRow(row, first);
@@ -83,8 +109,9 @@ function decodeRun(run, ops) {
   run.spanCount = first;
   run.gaps = (run.gaps ?? []).map(decodeGaps);
   run.memory = run.memory.map((points) => ({ ...points, time: summed(points.time) }));
+  if (run.stashes && run.devices.every((device) => device.peak === 0)) countInStashes(run, page.classes.findIndex(({ name }) => name === STASHES));
   run.levels = actionLevels(run);
-  run.colours = run.actions.map(([op], i) => shaded(ops[op].colour, run.levels[i]));
+  run.colours = run.actions.map(([op], i) => shaded(page.ops[op].colour, run.levels[i]));
   return run;
 }
 
@@ -93,8 +120,9 @@ function isSlowed(run) { return run.devices.some((device) => device.slowed > 0);
 
 /** Makes the page's data ready in place and returns it. */
 function decode(page) {
+  if (!page.classes.some(({ name }) => name === STASHES)) page.classes.push({ name: STASHES, title: "stashes of 1/p of the model", colour: page.classes[4].colour });
   for (const section of page.sections) {
-    section.runs.forEach((run) => decodeRun(run, page.ops));
+    section.runs.forEach((run) => decodeRun(run, page));
     section.heading = section.choice ? `${section.title}, ${section.choice}` : section.title;
     section.names = runNames(section.runs);
     const kinds = section.runs.map((run) => run.kind);

@@ -63,6 +63,31 @@ function legend(entries) {
     element("li", {}, element("span", { class: "swatch", style: `background:${colour}` }), name)));
 }
 
+/** Makes the heads of a table sort its rows by what `value(row, column)` says: numbers or texts; a second click turns the order
+ * round. Rows of class `second` stay behind the row before them. */
+function sortable(table, value) {
+  const body = table.tBodies[0];
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    if (head.textContent === "") return;
+    head.tabIndex = 0;
+    head.classList.add("sorts");
+    const sort = () => {
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const groups = [];
+      for (const row of body.rows) (row.classList.contains("second") ? groups[groups.length - 1] : groups[groups.push([]) - 1]).push(row);
+      const keyed = groups.map((rows) => [value(rows[0], column), rows]);
+      const order = ([a], [b]) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+      keyed.sort((a, b) => (Number.isNaN(a[0]) - Number.isNaN(b[0])) || (up ? order(a, b) : order(b, a)));
+      body.append(...keyed.flatMap(([, rows]) => rows));
+    };
+    head.addEventListener("click", sort);
+    head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+  });
+  return table;
+}
+
 /** Buttons of which one is pressed; `choose(i)` is called with the one that was clicked. */
 function choice(label, names, chosen, choose) {
   const buttons = names.map((name, i) => element("button", {

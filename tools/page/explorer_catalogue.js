@@ -67,7 +67,7 @@ class CatalogueView {
   }
 
   picture(points, front) {
-    const [width, height, left, right, top, bottom] = [960, 440, 64, 120, 16, 46];
+    const [width, height, left, right, top, bottom] = [Math.min(Math.max(this.plot.clientWidth, 480) || 960, 960), 440, 64, 120, 16, 46];
     const most = (key) => Math.max(...points.map((point) => point[key]), 1e-9) * 1.04;
     const x = (value) => left + (value / most("x")) * (width - left - right);
     const y = (value) => height - bottom - (value / most("y")) * (height - top - bottom);

@@ -1,5 +1,6 @@
 // The controls, made from the catalogues that the simulator itself has.
 
+const MODELS = ["units", "network", "profile"];
 const RUNTIMES = ["", "megatron", "pytorch", "pytorch-deferred", "torchtitan", "deepspeed"];
 
 /** A labelled control; `note` explains it under the pointer. */
@@ -8,9 +9,9 @@ function labelled(text, control, note = "") {
 }
 
 class Controls {
-  /** `changed(name)` is called after `state[name]` has a new value. */
-  constructor(state, catalogue, changed) {
-    Object.assign(this, { state, catalogue, changed });
+  /** `changed(name)` is called after `state[name]` has a new value, `takeFiles(files)` when some are opened. */
+  constructor(state, catalogue, changed, takeFiles) {
+    Object.assign(this, { state, catalogue, changed, takeFiles });
     this.element = element("form", { class: "card controls-form", "aria-label": "what to simulate", submit: (event) => event.preventDefault() });
     this.build();
   }
@@ -27,7 +28,9 @@ class Controls {
     const focused = document.activeElement?.dataset?.name;
     this.element.replaceChildren(...[
       this.group("Schedule", this.scheduleFields()),
-      this.group("Costs", this.state.model === "units" ? this.unitFields() : this.modelFields()),
+      this.group("Costs", this.costFields()),
+      this.group("Files", [element("input", { type: "file", multiple: true, "aria-label": "open files", "data-name": "open-files", change: (event) => this.takeFiles(event.target.files) }),
+        element("p", { class: "hint about" }, "a schedule, network, cluster, profile, or the traces of a run; or drop them on the page")]),
     ]);
     if (focused) this.element.querySelector(`[data-name="${focused}"]`)?.focus();
   }
@@ -52,6 +55,11 @@ class Controls {
       ] : [],
       labelled("next to it", this.scheduleChoice("against", [""]), "a second schedule of the same size and costs"),
     ];
+  }
+
+  costFields() {
+    if (this.state.model === "units") return this.unitFields();
+    return this.state.model === "profile" ? this.profileFields() : this.modelFields();
   }
 
   scheduleChoice(name, before) {
@@ -93,15 +101,24 @@ class Controls {
   }
 
   modelChoice() {
-    const names = ["abstract units", "a network on a cluster"];
-    return choice("costs", names, this.state.model === "units" ? 0 : 1, (i) => this.set("model", i === 0 ? "units" : "network"));
+    return choice("costs", ["units", "network", "profile"], Math.max(MODELS.indexOf(this.state.model), 0), (i) => this.set("model", MODELS[i]));
   }
 
   unitFields() {
     const notes = { F: "forward of a device's share of the model", B: "backward, where it is one action", I: "input gradient, where the backward is split",
       W: "weight gradient, where the backward is split", comm: "message from stage to stage" };
     return [this.modelChoice(), COST_KEYS.map((key) => this.slider(key, key, 0, 4, 0.1, `${notes[key]}, in units (1 unit = 1 ms)`)),
-      this.text("memory-limit", "memory limit", "stashes", "of every device, in activations of 1/p of the model")];
+      this.text("memory-limit", "memory limit", "stashes", "of every device, in stashes: what one microbatch leaves on 1/p of the model")];
+  }
+
+  profileFields() {
+    const profiles = Object.keys(this.state.files).filter((name) => isProfile(this.state.files[name]));
+    const names = profiles.includes(this.state.profile) ? profiles : [this.state.profile, ...profiles];
+    return [this.modelChoice(),
+      labelled("profile", element("select", { "data-name": "profile", change: (event) => this.set("profile", event.target.value) },
+        names.map((value) => element("option", { value, selected: value === this.state.profile }, value || "none yet")))),
+      element("p", { class: "hint about" }, "measured by plumbline profile, or read from the traces of a real run: open its files, rank0.json.gz and so on, all at once"),
+      this.text("memory-limit", "memory limit", "of the device", "of every device, such as 40GiB")];
   }
 
   modelFields() {

@@ -1,12 +1,5 @@
 // What can be taken away: pictures, documents, and the command line that gives the same.
 
-/** Hands `content` to the reader as a file. */
-function download(name, content, type) {
-  const link = element("a", { href: URL.createObjectURL(new Blob([content], { type })), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
 /** A command with a button that copies it. */
 function commandLine(command) {
   const copy = element("button", { type: "button", click: async () => {
@@ -23,16 +16,18 @@ const EXPORTS = [
 ];
 
 class ExportView {
-  /** `ask(want)` answers for the run that is shown; `canvas()` is its timeline. */
-  constructor({ ask, canvas }) {
+  /** `ask(want)` answers for the run that is shown; `timeline()` is its view. */
+  constructor({ ask, timeline }) {
     this.ask = ask;
     this.error = element("span", { class: "refusal" });
     const buttons = EXPORTS.map(([title, part, ending, type]) => element("button", { type: "button", click: () => this.take(ask, part, ending, type) }, title));
-    const png = element("button", { type: "button", click: () => canvas()?.toBlob((blob) => download("plumbline.png", blob, "image/png")) }, "PNG");
+    const png = element("button", { type: "button", click: () => this.png(timeline()) }, "PNG");
     const link = element("button", { type: "button", title: "the address of exactly this state", click: () => navigator.clipboard?.writeText(location.href).catch(() => {}) }, "copy link");
     this.command = element("div", {});
     this.element = element("div", { class: "card export" }, element("div", { class: "controls" }, element("span", { class: "dim" }, "take away:"), png, buttons, link, this.error), this.command);
   }
+
+  png(timeline) { if (timeline) timelinePicture(timeline).toBlob((blob) => download("plumbline.png", blob, "image/png")); }
 
   async take(ask, part, ending, type) {
     const answer = await ask(part);

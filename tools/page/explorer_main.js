@@ -5,16 +5,16 @@ const VIEWS = [["timeline", "timeline"], ["catalogue", "all schedules"], ["own",
 class Explorer {
   constructor(catalogue, simulators) {
     Object.assign(this, { catalogue, ...simulators, state: stateOfAddress(), sections: [], swept: "" });
-    this.controls = new Controls(this.state, catalogue, () => this.changed());
+    this.controls = new Controls(this.state, catalogue, () => this.changed(), (files) => this.takeFiles(files));
     this.tour = new TourView((step) => this.goToStep(step));
-    this.exports = new ExportView({ ask: (want) => this.side.ask(requestOf(this.state, this.state.schedule, "simulate", [want])), canvas: () => this.sections[0]?.timeline?.canvas });
+    this.exports = new ExportView({ ask: (want) => this.side.ask(requestOf(this.state, this.state.schedule, "simulate", [want])), timeline: () => this.sections[0]?.timeline });
     this.all = new CatalogueView((schedule) => this.open({ schedule, view: "timeline" }));
     this.editor = new EditorView({
       check: (text, name) => this.simulator.ask({ ask: "validate", schedule: name, files: { [name]: text } }),
       take: (text, name) => this.open({ own: text, ownName: name, schedule: OWN_FILE, view: "timeline" }),
       example: () => this.exampleText(),
     });
-    this.plan = new PlanView(this.state, catalogue, this.planner, (document) => this.open({ own: document, ownName: "own.json", schedule: OWN_FILE, view: "timeline" }));
+    this.plan = new PlanView(this.state, catalogue, { simulator: this.planner, changed: () => keepAddress(this.state) }, (document) => this.open({ own: document, ownName: "own.json", schedule: OWN_FILE, view: "timeline" }));
     this.message = element("p", { class: "message", role: "status" });
     this.runs = element("div", { class: "runs" });
     this.build();
@@ -26,7 +26,7 @@ class Explorer {
     const tourButton = element("button", { type: "button", click: () => this.goToStep(0) }, "tour");
     frame({ title: "Pipeline schedules, explored", note: "Simulated in this page; nothing leaves it." }, [tourButton], () => this.repaint(),
       element("div", { class: "explorer" }, this.controls.element, element("div", { class: "explorer-content" }, this.tour.element, this.tabs, this.message, ...Object.values(this.parts))));
-    window.addEventListener("hashchange", () => this.open(stateOfAddress()));
+    window.addEventListener("hashchange", () => this.openAnew({ ...stateOfAddress(), files: this.state.files }));
     this.listenForFiles();
     if (this.state.own !== "") this.editor.fill(this.state.own, this.state.ownName);
   }
@@ -45,7 +45,14 @@ class Explorer {
     return this.changed();
   }
 
-  goToStep(step) { return this.open(step === null ? { tour: "" } : tourState(step)); }
+  /** The same with the zoom and the device that the fields name, not those of before. */
+  openAnew(fields) {
+    this.sections.forEach((section) => section.dispose());
+    this.sections = [];
+    return this.open(fields);
+  }
+
+  goToStep(step) { return step === null ? this.open({ tour: "" }) : this.openAnew(tourState(step)); }
 
   /** Simulates what the state says; of several changes in quick succession the last one is drawn. */
   async changed() {
@@ -78,27 +85,33 @@ class Explorer {
     const answers = [];
     for (const schedule of schedules) answers.push(await this.simulator.ask(requestOf(state, schedule, "simulate", ["page"], this.catalogue.schedules.find(({ name }) => name === schedule))));
     if (this.stale) return;
+    if (this.measured && state.model === "profile" && state.profile === this.measured.profile) answers.push(structuredClone(this.measured)); // it is decoded in place
     const refused = answers.map((answer, i) => (answer.error ?? (answer.page ? "" : (answer.findings ?? []).join("\n"))) && `${schedules.length > 1 ? `${schedules[i]}: ` : ""}${answer.error ?? answer.findings.join("\n")}`).filter(Boolean);
-    this.say(refused.join("\n"), refused.length > 0);
-    this.element?.classList.toggle("old", refused.length > 0);
+    const excess = answers.flatMap((answer) => (answer.page ? answer.findings ?? [] : []));
+    this.say([...refused, ...excess].join("\n"), refused.length > 0, excess.length > 0);
     if (answers[0].page) this.draw(answers.filter((answer) => answer.page), performance.now() - begun);
   }
 
-  say(words, refused) {
+  /** `excess`: the words are about memory that does not suffice, of a run that is drawn nevertheless. */
+  say(words, refused, excess = false) {
     this.message.textContent = words;
+    this.message.classList.toggle("excess", excess && !refused);
     this.message.classList.toggle("refusal", refused);
     this.runs.classList.toggle("old", refused);
   }
 
   /** Draws new runs in the place of the old ones, with their zoom and the chosen device. */
   draw(answers, took) {
-    const before = this.sections.map((section) => ({ range: section.timeline?.range, limit: section.timeline?.limit, device: section.chosenDevice }));
+    const before = this.sections.length > 0
+      ? this.sections.map((section) => ({ range: section.timeline?.range, limit: section.timeline?.limit, device: section.chosenDevice }))
+      : [{ range: zoomOf(this.state), limit: Infinity, device: this.state.device === "" ? undefined : Number(this.state.device) }];
     this.sections.forEach((section) => section.dispose());
     const page = decode({ ...answers[0].page, sections: answers.flatMap((answer) => answer.page.sections) });
     this.sections = page.sections.map((section, number) => new Section(page, section, number));
     this.runs.replaceChildren(...[scaleChoice(this.sections), this.sections.length > 1 ? element("div", { class: "card" }, summaryView(page)) : this.figures(page),
       ...this.sections.map((section) => section.element)].filter(Boolean));
     this.sections.forEach((section, k) => this.keep(section, before[k]));
+    this.keepView();
     this.exports.show(answers[0].command);
     this.tour.show(this.state.tour, page.sections[0].runs[0]);
     this.drawn = (this.drawn ?? 0) + 1;
@@ -113,6 +126,25 @@ class Explorer {
     const { range, limit, device } = before;
     if (range && section.timeline && (range.from > 0 || range.to < limit)) section.timeline.setRange(range);
     if (device !== undefined && section.hasPeaks() && device < section.section.runs[0].devices.length) section.choose(device, 0);
+  }
+
+  /** Zoom and device of the first run become part of the address. */
+  keepView() {
+    const [first] = this.sections;
+    const note = () => {
+      const { range, limit } = first.timeline ?? {};
+      const whole = !range || (range.from <= 0 && range.to >= limit);
+      Object.assign(this.state, { zoom: whole ? "" : `${Math.round(range.from)}-${Math.round(range.to)}`,
+        device: first.chosenDevice === undefined || first.chosenDevice === first.fullestDevice() ? "" : String(first.chosenDevice) });
+      keepAddress(this.state);
+    };
+    const later = () => {
+      clearTimeout(this.noting);
+      this.noting = setTimeout(note, 200);
+    };
+    first.timeline?.listeners.push(later);
+    first.chose = later;
+    note();
   }
 
   async sweep() {
@@ -141,20 +173,45 @@ class Explorer {
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", async (event) => {
       event.preventDefault();
-      for (const file of event.dataTransfer.files) await this.takeFile(file.name, await file.text());
+      await this.takeFiles([...event.dataTransfer.files]);
+      this.dropped = true;
     });
   }
 
-  /** Takes a schedule, network or cluster for what it is; whatever else is said to be unknown. */
+  /** Takes each file for what it is; the traces among them are those of the ranks of one run. */
+  async takeFiles(files) {
+    const traces = [];
+    for (const file of files) {
+      try {
+        const { name, text } = await textOf(file);
+        if (kindOf(text) === "trace") traces.push([name, text]);
+        else await this.takeFile(name, text);
+      } catch (error) {
+        return this.say(`${file.name}: cannot be read (${error.message})`, true);
+      }
+    }
+    return traces.length > 0 ? this.takeTraces(traces) : undefined;
+  }
+
+  /** Takes a schedule, network, cluster or profile for what it is; whatever else is said to be unknown. */
   takeFile(name, text) {
-    let document = null;
-    try { document = JSON.parse(text); } catch { /* no JSON */ }
-    const kind = String(document?.format ?? "");
-    if (document === null || kind.includes("schedule")) return this.open({ own: text, ownName: name, schedule: OWN_FILE, view: "own" });
+    const kind = kindOf(text);
+    if (kind === "schedule") return this.open({ own: text, ownName: name, schedule: OWN_FILE, view: "own" });
+    if (kind === "") return this.say(`${name}: expected a schedule, a network (or config.json), a cluster, a profile, or traces of a run`, true);
     this.state.files = { ...this.state.files, [name]: text };
-    if (kind.includes("cluster") || document.devices_per_node) return this.open({ model: "network", cluster: name, view: "timeline" });
-    if (kind.includes("network") || document.layers || document.hidden_size || document.n_embd || document.traceEvents) return this.open({ model: "network", network: name, view: "timeline" });
-    return this.say(`${name}: expected a schedule, a network (or config.json, or a trace), or a cluster`, true);
+    return this.open({ model: kind === "profile" ? "profile" : "network", [kind]: name, view: "timeline" });
+  }
+
+  /** `[name, text]` of the ranks of a run: its times are the costs from now on, and it is shown beside its prediction. */
+  async takeTraces(traces) {
+    this.say("reading the run ...", false);
+    const answer = await this.side.ask({ ask: "trace", traces: traces.map(([name]) => name), files: Object.fromEntries(traces), want: ["profile", "page", "schedule"] });
+    if (answer.error) return this.say(answer.error, true);
+    this.state.files = { ...this.state.files, [RUN_FILE]: JSON.stringify(answer.profile) };
+    this.measured = { page: answer.page, profile: RUN_FILE };
+    const [run] = answer.page.sections[0].runs;
+    return this.openAnew({ model: "profile", profile: RUN_FILE, view: "timeline", devices: String(run.devices.length), microbatches: String(run.microbatches / run.updates),
+      ...(answer.schedule ? { schedule: answer.schedule } : {}), chunks: "", zoom: "", device: "" });
   }
 }
 

@@ -1,16 +1,17 @@
 // The fastest configuration for a cluster, searched in the page.
 
 class PlanView {
-  /** `simulator`: one of its own, as a search takes seconds; `open(document)` shows the best plan's schedule. */
-  constructor(state, catalogue, simulator, open) {
-    Object.assign(this, { state, simulator, open });
+  /** `simulator`: one of its own, as a search takes seconds; `changed()`: a field of the state has a new value;
+   * `open(document)` shows the best plan's schedule. */
+  constructor(state, catalogue, { simulator, changed }, open) {
+    Object.assign(this, { state, simulator, changed, open });
     const names = (list) => list.filter(({ name }) => name !== "host").map(({ name }) => name);
-    this.network = this.picked(names(catalogue.networks), state.network);
-    this.cluster = element("input", { value: state.cluster, list: "plan-clusters" });
+    this.network = this.picked("network", names(catalogue.networks), state.network);
+    this.cluster = this.typed("cluster", { list: "plan-clusters" }, state.cluster);
     this.clusters = element("datalist", { id: "plan-clusters" }, names(catalogue.clusters).map((value) => element("option", { value })));
-    this.batch = element("input", { type: "number", min: 1, value: 64 });
-    this.runtime = this.picked(["none", "megatron", "pytorch", "torchtitan", "deepspeed"], "none");
-    this.limit = element("input", { type: "number", min: 1, value: 30 });
+    this.batch = this.typed("batch", { type: "number", min: 1 });
+    this.runtime = this.picked("runtime", ["none", "megatron", "pytorch", "torchtitan", "deepspeed"]);
+    this.limit = this.typed("seconds", { type: "number", min: 1 });
     this.go = element("button", { type: "button", click: () => (this.running ? this.stop() : this.search()) }, "search");
     this.answer = element("div", { "aria-live": "polite" });
     this.element = element("div", { class: "card" }, element("div", { class: "card-head" }, element("h3", {}, "Plan: the fastest configuration that fits"),
@@ -19,8 +20,23 @@ class PlanView {
         labelled("runtime", this.runtime, "the system that will run the plan"), labelled("seconds at most", this.limit), this.go), this.answer);
   }
 
-  picked(values, chosen) {
-    return element("select", {}, values.map((value) => element("option", { value, selected: value === chosen }, value)));
+  /** The value of a field, or `usual` while nobody has set it. */
+  value(name, usual = "") { return this.state[`plan.${name}`] || usual; }
+
+  keep(name) {
+    return (event) => {
+      this.state[`plan.${name}`] = event.target.value.trim();
+      this.changed();
+    };
+  }
+
+  picked(name, values, usual) {
+    return element("select", { "data-name": `plan.${name}`, change: this.keep(name) },
+      values.map((value) => element("option", { value, selected: value === this.value(name, usual) }, value)));
+  }
+
+  typed(name, attributes, usual) {
+    return element("input", { "data-name": `plan.${name}`, value: this.value(name, usual), change: this.keep(name), ...attributes });
   }
 
   async search() {

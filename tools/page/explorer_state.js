@@ -6,23 +6,32 @@ const START = {
   schedule: "1f1b", against: "", devices: "4", microbatches: "8", chunks: "", updates: "", model: "units",
   F: "1", B: "2", I: "1", W: "1", comm: "0", "memory-limit": "",
   network: "llama3-8b", cluster: "h100", tp: "1", cp: "1", ep: "1", dp: "1", zero: "0", "microbatch-size": "1", recompute: "", runtime: "", partition: "",
-  view: "timeline", tour: "",
+  profile: "", view: "timeline", tour: "", zoom: "", device: "",
+  "plan.network": "", "plan.cluster": "", "plan.batch": "64", "plan.runtime": "none", "plan.seconds": "30",
 };
 
-/** The state that the address has, over the one to start with. */
+/** The state that an address differs from: that of the step of the tour that it names, or the one to start with. */
+function baseOf(tour) {
+  const step = Number(tour) - 1;
+  return step in TOUR ? tourState(step) : START;
+}
+
+/** The state that the address has. */
 function stateOfAddress() {
-  const state = { ...START, options: {}, own: "", ownName: "own.txt", files: {} };
-  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  const state = { ...baseOf(fields.get("tour")), options: {}, own: "", ownName: "own.txt", files: {} };
+  for (const [name, value] of fields) {
     if (name.startsWith("opt.")) state.options[name.slice(4)] = value;
     else if (name === "own" || name === "ownName" || name in START) state[name] = value;
   }
   return state;
 }
 
-/** What differs from the start, as the part of the address behind `#`. */
+/** What differs from `baseOf`, as the part of the address behind `#`. */
 function addressOf(state) {
   const fields = new URLSearchParams();
-  for (const [name, value] of Object.entries(START)) if (state[name] !== value) fields.set(name, state[name]);
+  const base = { ...baseOf(state.tour), tour: "" };
+  for (const name of Object.keys(START)) if (state[name] !== base[name]) fields.set(name, state[name]);
   for (const [name, value] of Object.entries(state.options)) if (value !== "") fields.set(`opt.${name}`, value);
   if (state.own !== "") fields.set("own", state.own);
   if (state.own !== "" && state.ownName !== "own.txt") fields.set("ownName", state.ownName);
@@ -35,12 +44,20 @@ function keepAddress(state) {
   history.replaceState(null, "", hash === "" ? location.pathname + location.search : `#${hash}`);
 }
 
+/** The part of the time axis that the address names, `{from, to}` in ns, or null for all of it. */
+function zoomOf(state) {
+  const [from, to] = state.zoom.split("-").map(Number);
+  return state.zoom !== "" && from >= 0 && to > from ? { from, to } : null;
+}
+
 /** Fields of costs and degrees, the same for every schedule. */
 function costFields(state) {
   const fields = {};
   if (state.model === "units") {
     fields.cost = COST_KEYS.filter((key) => state[key] !== "" && !(key === "comm" && Number(state.comm) === 0)).map((key) => `${key}=${state[key]}`).join(",");
     fields["per-device"] = true; // so that schedules with several chunks do the same work
+  } else if (state.model === "profile") {
+    fields.profile = state.profile;
   } else {
     for (const name of ["network", "cluster", "recompute", "runtime", "partition"]) if (state[name] !== "") fields[name] = state[name];
     for (const name of ["tp", "cp", "ep", "dp"]) if (Number(state[name]) > 1) fields[name] = Number(state[name]);

@@ -36,7 +36,7 @@ function tourState(step) {
 /** `text` with the figures of `run`. */
 function withFigures(text, run) {
   const figures = run ? { bubble: percentText(run.bubbleRate ?? run.bubbleFraction), utilization: percentText(run.utilization),
-    peak: numberText(Math.max(...run.devices.map((device) => device.peakActivations)), 3) } : {};
+    peak: numberText(Math.max(...run.devices.map((_, device) => heldStashes(run, device))), 3) } : {};
   return text.replace(/\{(\w+)\}/g, (_, name) => figures[name] ?? "…");
 }
 

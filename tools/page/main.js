@@ -49,6 +49,8 @@ class Section {
       element("button", { type: "button", title: "zoom in (+)", "aria-label": "zoom in", click: () => timeline.zoom(1.6) }, "+"),
       element("button", { type: "button", title: "zoom out (−)", "aria-label": "zoom out", click: () => timeline.zoom(1 / 1.6) }, "−"),
       element("button", { type: "button", title: "show everything (0)", click: () => timeline.fit() }, "fit"),
+      findField(timeline),
+      takeAway(this),
     ];
     if (names.length > 1) {
       const shown = section.order;
@@ -67,7 +69,7 @@ class Section {
     const lighter = section.runs.flatMap((run) => run.colours.filter((_, i) => run.levels[i] > 0));
     const causes = new Set(section.runs.flatMap((run) => run.gaps.flatMap((gaps) => [...new Set(gaps.cause)])));
     const hatched = (colour) =>
-      `repeating-linear-gradient(135deg, color-mix(in srgb, ${colour} var(--hatching-share), var(--lane)) 0 2px, var(--lane) 2px 5px)`;
+      `repeating-linear-gradient(135deg, ${colour}b3 0 2px, transparent 2px 5px), var(--lane)`; // Firefox draws no stripes of color-mix()
     const hasPairs = section.runs.some((run) => run.rows.some((row) => row.part?.some((part) => part !== 0)));
     const hasReplicas = section.runs.some((run) => run.actions.some(([, , replica]) => replica > 0));
     return legend([
@@ -105,6 +107,7 @@ class Section {
   /** Shows the memory of a device of one of the runs. */
   choose(device, r) {
     this.chosenDevice = device;
+    this.chose?.();
     const { section, page } = this;
     const name = section.runs.length > 1 ? `, ${section.names[r]}` : "";
     this.memoryTitle.textContent = `Memory of device ${device}${name}`;
@@ -148,12 +151,58 @@ function runChoice(sections) {
   show(chosen + 1);
   const control = choice("run shown", ["all", ...runs.map(({ section }) => section.choice)], chosen + 1, show);
   window.addEventListener("hashchange", () => {
-    const k = runs.findIndex((run) => `#${run.element.id}` === location.hash);
+    const k = runs.findIndex((run) => run.element.id === viewOfAddress().place);
     if (k < 0 || !runs[k].element.hidden) return;
     control.children[k + 1].click();
     runs[k].element.scrollIntoView();
   });
   return control;
+}
+
+/** The diagram above all runs, in a shadow of its own for its styles; a click on a dot leads to its run. */
+function diagramCard({ diagram }) {
+  if (diagram === "") return null;
+  const host = element("div", { class: "diagram", role: "group", "aria-label": "bubble or step time against peak memory of every run" });
+  host.attachShadow({ mode: "open" }).innerHTML = `<style>svg { display: block; width: 100%; height: auto } a circle { cursor: pointer } a:hover circle, a:focus circle { r: 6px }</style>${diagram}`;
+  const linked = host.shadowRoot.querySelector("a") !== null;
+  return element("div", { class: "card" }, host, linked ? element("p", { class: "hint" }, "click a dot for its timeline") : null);
+}
+
+/** The section and the view of it that the address names: `#section-1&zoom=5000-9000&device=2`. */
+function viewOfAddress() {
+  const [place, ...fields] = location.hash.slice(1).split("&");
+  const named = new URLSearchParams(fields.join("&"));
+  const [from, to] = (named.get("zoom") ?? "").split("-").map(Number);
+  return { place, zoom: to > from ? { from, to } : null, device: named.has("device") ? Number(named.get("device")) : null };
+}
+
+/** What the reader looks at becomes the page's address, and an address shows what it names. */
+function permalinks(sections) {
+  sections.forEach((section) => {
+    let waiting = null;
+    const note = () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const { range, limit } = section.timeline ?? {};
+        const fields = [section.element.id];
+        if (range && (range.from > 0 || range.to < limit)) fields.push(`zoom=${Math.round(range.from)}-${Math.round(range.to)}`);
+        if (section.chosenDevice !== undefined && section.chosenDevice !== section.fullestDevice()) fields.push(`device=${section.chosenDevice}`);
+        history.replaceState(null, "", `#${fields.join("&")}`);
+      }, 200);
+    };
+    section.timeline?.listeners.push((range) => { if (range.from > 0 || range.to < section.timeline.limit || location.hash.includes("zoom=")) note(); });
+    section.chose = note;
+  });
+  const show = () => {
+    const { place, zoom, device } = viewOfAddress();
+    const section = sections.find((one) => one.element.id === place);
+    if (!section) return;
+    if (zoom) section.timeline?.setRange(zoom);
+    if (device !== null && device < section.section.runs[0].devices.length && section.hasPeaks()) section.choose(device, 0);
+    if (zoom || device !== null) section.element.scrollIntoView();
+  };
+  window.addEventListener("hashchange", show);
+  show();
 }
 
 function start() {
@@ -164,9 +213,9 @@ function start() {
     sections.forEach((section) => section.repaint());
   };
   frame(page, [runChoice(sections), scaleChoice(sections)], repaint, adviceCard(page),
-    page.diagram === "" ? null : element("div", { class: "card" }, element("img", {
-      class: "diagram", alt: "bubble or step time against peak memory of every run", src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(page.diagram)}` })),
+    diagramCard(page),
     page.sections.length === 0 ? null : element("div", { class: "card" }, summaryView(page)), ...sections.map((section) => section.element));
+  permalinks(sections);
   window.plumbline = { page, sections };
 }
 

@@ -36,6 +36,8 @@ function stacked(columns) {
   });
 }
 
+const STASH_STEPS = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000];
+const MOST_ABOVE_CURVE = 3; // a limit further up is only named
 const BYTE_STEPS = Array.from({ length: 60 }, (_, power) => 2 ** power);
 
 class MemoryView {
@@ -74,6 +76,7 @@ class MemoryView {
     }
     const titles = [...classes].map((c) => [this.page.classes[c].colour, this.page.classes[c].title]);
     if (other) titles.push(["repeating-linear-gradient(90deg, var(--ink) 0 4px, transparent 4px 7px)", `total, ${other.name}`]);
+    if (this.limit()) titles.push([`linear-gradient(${themed("--bad")} 0 0) center / 100% 2px no-repeat`, `limit: ${amountText(run)(this.limit())}`]);
     this.key.replaceChildren(legend(titles));
     this.follow(this.timeline.range);
   }
@@ -101,23 +104,45 @@ class MemoryView {
     return { name: this.section.names[r], line, data: [times, total] };
   }
 
+  /** Most that the device may hold, or 0 where nobody said. */
+  limit() { return this.section.runs[this.run].devices[this.device].need?.limit ?? 0; }
+
+  /** The top of the axis: with the limit where that leaves the curve readable. */
+  top(most) {
+    const limit = this.limit();
+    return Math.max(most || 1, limit <= MOST_ABOVE_CURVE * most ? limit : 0) * 1.06;
+  }
+
+  drawLimit(chart) {
+    const limit = this.limit();
+    if (limit === 0 || limit > chart.scales.y.max) return;
+    const { left, width } = chart.bbox;
+    const y = Math.round(chart.valToPos(limit, "y", true));
+    chart.ctx.save();
+    chart.ctx.fillStyle = themed("--bad");
+    chart.ctx.fillRect(left, y - 1, width, 2 * devicePixelRatio);
+    chart.ctx.restore();
+  }
+
   options(width, lines) {
+    const inStashes = this.section.runs[this.run].inStashes;
     const grid = { stroke: themed("--grid"), width: 1 };
     const axis = { stroke: themed("--dim"), grid, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     return {
       width, height: 190, legend: { show: false }, padding: [8, this.timeline.right, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
-      scales: { x: { time: false }, y: { range: (_, __, most) => [0, (most || 1) * 1.06] } },
+      scales: { x: { time: false }, y: { range: (_, __, most) => [0, this.top(most)] } },
       series: [{ label: "time" }, ...lines],
       axes: [
         { ...axis, values: (_, splits) => timeTexts(splits), space: 90, size: 26 },
         {
           ...axis, size: this.timeline.left, gap: 6,
-          incrs: BYTE_STEPS,
-          values: (_, splits) => splits.map(bytesText),
+          incrs: inStashes ? STASH_STEPS : BYTE_STEPS,
+          values: (_, splits) => splits.map((amount) => (inStashes ? numberText(amount) : bytesText(amount))),
         },
       ],
       hooks: {
+        draw: [(chart) => this.drawLimit(chart)],
         setCursor: [(chart) => this.read(chart)],
         setSelect: [(chart) => {
           if (chart.select.width < 4) return;
@@ -134,9 +159,10 @@ class MemoryView {
   read(chart) {
     const i = chart.cursor.idx;
     const amounts = i === null || i === undefined ? [] : this.amountsAt(chart.data[0][i]);
+    const text = amountText(this.section.runs[this.run]);
     const total = amounts.reduce((sum, [, bytes]) => sum + bytes, 0);
-    this.readout.textContent = amounts.length === 0 ? " " : `${timeText(chart.posToVal(chart.cursor.left, "x"), 5)}: ${bytesText(total)} = ` +
-      amounts.map(([title, bytes]) => `${title} ${bytesText(bytes)}`).join(" + ");
+    this.readout.textContent = amounts.length === 0 ? " " : `${timeText(chart.posToVal(chart.cursor.left, "x"), 5)}: ${text(total)} = ` +
+      amounts.map(([title, bytes]) => `${title} ${text(bytes)}`).join(" + ");
   }
 
   /** `[title, bytes]` of the classes alive at `time`. */

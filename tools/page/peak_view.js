@@ -8,9 +8,9 @@ function peakParts(page, run, device) {
 }
 
 /** Whether a device of a job has enough memory, with what is held beside its tensors. */
-function needText(need) {
+function needText(need, text) {
   if (!need || need.limit === 0) return "";
-  const apart = bytesText(Math.abs(need.limit - need.bytes));
+  const apart = text(Math.abs(need.limit - need.bytes));
   return `${apart} ${need.bytes > need.limit ? "above the limit" : "to spare"}`;
 }
 
@@ -21,13 +21,15 @@ function excessText(run) {
   if (above === 0) return "";
   const worst = excess.indexOf(Math.max(...excess));
   const { bytes, limit } = run.devices[worst].need;
-  return `Does not fit in memory: device ${worst} needs ${bytesText(bytes)}, ${bytesText(bytes - limit)} above its ` +
-    `${bytesText(limit)}${above > 1 ? `; ${above} of ${run.devices.length} devices need more than they have` : ""}.`;
+  const text = amountText(run);
+  return `Does not fit in memory: device ${worst} needs ${text(bytes)}, ${text(bytes - limit)} above its ` +
+    `${text(limit)}${above > 1 ? `; ${above} of ${run.devices.length} devices need more than they have` : ""}.`;
 }
 
 function peakRow(page, section, device, r, whole, choose) {
   const run = section.runs[r];
-  const { peak, peakActivations, need } = run.devices[device];
+  const { peak, need } = run.devices[device];
+  const text = amountText(run);
   const several = section.runs.length > 1;
   const button = element("button", {
     type: "button", class: "plain", "aria-label": `show memory of device ${device}, ${section.names[r]}`,
@@ -35,10 +37,10 @@ function peakRow(page, section, device, r, whole, choose) {
   return element("tr", { class: r > 0 ? "second" : "", "data-device": device, "data-run": r, click: () => choose(device, r) },
     element("th", { scope: "row" }, !several ? button : r === 0 ? `device ${device}` : ""),
     several ? element("td", { class: "run" }, button) : null,
-    element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, bytesText)),
-    element("td", { class: "number" }, bytesText(peak)),
-    element("td", { class: "number dim" }, counted(peakActivations, "stash", "stashes")),
-    need ? element("td", { class: "number dim", title: need.verdict }, needText(need)) : null);
+    element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, text)),
+    element("td", { class: "number" }, text(peak)),
+    run.inStashes ? null : element("td", { class: "number dim", title: "of 1/p of the model" }, counted(heldStashes(run, device), "stash", "stashes")),
+    need ? element("td", { class: `number ${need.limit > 0 && need.bytes > need.limit ? "excess" : "dim"}`, title: need.verdict }, needText(need, text)) : null);
 }
 
 function peakTable(page, section, choose) {
@@ -61,13 +63,13 @@ function tensorTable(page, run, device) {
     element("th", { scope: "row" }, element("span", { class: "swatch", style: `background:${page.classes[tensor.class].colour}` }), tensor.name),
     element("td", {}, `stage ${tensor.stage}`),
     element("td", {}, rangesText(tensor.microbatches)),
-    element("td", { class: "number" }, bytesText(tensor.bytes)),
-    element("td", { class: "number" }, bytesText(tensor.total)));
+    element("td", { class: "number", "data-value": tensor.bytes }, bytesText(tensor.bytes)),
+    element("td", { class: "number", "data-value": tensor.total }, bytesText(tensor.total)));
   const rest = tail.length === 0 ? null : element("tr", {}, element("th", { scope: "row" }, `${tail.length} smaller tensors`),
     element("td", {}), element("td", {}), element("td", {}),
     element("td", { class: "number" }, bytesText(tail.reduce((sum, tensor) => sum + tensor.total, 0))));
-  return element("table", { class: "tensors" },
+  return sortable(element("table", { class: "tensors" },
     element("thead", {}, element("tr", {}, ["tensor at the peak", "", "microbatches", "per microbatch", "total"].map((name, k) =>
       element("th", { scope: "col", class: k > 2 ? "number" : "" }, name)))),
-    element("tbody", {}, tensors.slice(0, TENSORS_SHOWN).map(row), rest));
+    element("tbody", {}, tensors.slice(0, TENSORS_SHOWN).map(row), rest)), (of, column) => (column > 2 ? Number(of.cells[column].dataset.value) : of.cells[column].textContent));
 }

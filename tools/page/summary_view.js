@@ -22,13 +22,8 @@ function slowedShare(run) {
   return sum("slowed") / sum("busy");
 }
 
-function peakMemory(run) { return Math.max(...run.devices.map((device) => device.peak)) || undefined; }
-/** In stashes of 1/p of the model: those of runs with several stages per device are smaller. */
-function peakStashes(run) {
-  const stages = Math.max(0, ...run.actions.map(([, stage]) => stage + 1));
-  const share = stages > run.devices.length ? run.devices.length / stages : 1;
-  return share * Math.max(...run.devices.map((device) => device.peakActivations)) || undefined;
-}
+function peakMemory(run) { return run.inStashes ? undefined : Math.max(...run.devices.map((device) => device.peak)) || undefined; }
+function peakStashes(run) { return Math.max(...run.devices.map((_, device) => heldStashes(run, device))) || undefined; }
 
 /** Whether the utilization is that of whole steady periods, not of the whole run. */
 function isSteadyShare(run) {
@@ -45,10 +40,10 @@ function errorText(figure, predicted, measured) {
 
 function summaryCell(figure, run, measured, best) {
   const value = figure[1](run);
-  if (value === undefined || value === null) return element("td", { class: "number" }, "–");
+  if (value === undefined || value === null) return element("td", { class: "number", "data-value": "NaN" }, "–");
   const error = measured ? errorText(figure, value, figure[1](measured)) : "";
   const note = figure[4]?.(run) ?? "";
-  return element("td", { class: `number${value === best ? " best" : ""}` }, figure[2](value),
+  return element("td", { class: `number${value === best ? " best" : ""}`, "data-value": value }, figure[2](value),
     note ? element("small", {}, note) : null,
     error ? element("small", {}, error) : null);
 }
@@ -74,8 +69,11 @@ function summaryView(page) {
       element("td", {}, element("span", { class: `kind ${run.kind}` }, section.names[r])),
       figures.map((figure) => summaryCell(figure, run, measured, best(figure, run.kind))));
   }));
-  return element("div", { class: "scrolling" }, element("table", { class: "summary" },
+  return element("div", { class: "scrolling" }, sortable(element("table", { class: "summary" },
     element("thead", {}, element("tr", {}, element("th", {}, "schedule"), element("th", {}, ""),
       figures.map(([title]) => element("th", { scope: "col", class: "number" }, title)))),
-    element("tbody", {}, rows)));
+    element("tbody", {}, rows)), (row, column) => {
+    const cell = row.cells[column];
+    return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
+  }));
 }

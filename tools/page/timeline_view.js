@@ -265,6 +265,23 @@ class TimelineView {
     }
   }
 
+  /** Comes close to action number `number` (around the end from the first again) that has this text, of the runs shown. Whether there is one. */
+  find(text, number) {
+    const wanted = text.toLowerCase();
+    const found = this.shown.flatMap((r) => {
+      const run = this.section.runs[r];
+      return run.rows.filter((row) => row.lane === LANE_COMPUTE).flatMap((row) =>
+        Array.from(row.start.keys()).filter((i) => actionText(this.page.ops, run, row, i).toLowerCase() === wanted).map((i) => ({ run, row, i })));
+    });
+    if (found.length === 0) return false;
+    const { run, row, i } = found[number % found.length];
+    const length = (row.end[i] - row.start[i]) * 20;
+    const middle = (row.start[i] + row.end[i]) / 2;
+    this.setRange({ from: middle - length / 2, to: middle + length / 2 });
+    this.goTo(run, row, i);
+    return true;
+  }
+
   // Painting, at most once per frame
 
   paint() {

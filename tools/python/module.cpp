@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,12 +12,14 @@
 #include "models/costs/memory_class.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
+#include "models/ground/memory_reuse.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tools/ask/ask.hpp"
 #include "tools/ask/asked.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/ask/simulate_question.hpp"
 #include "tools/python/columns.hpp"
+#include "tools/reports/report_palette.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/terminal/notes.hpp"
 
@@ -63,9 +66,14 @@ std::shared_ptr<SimulatedJob> simulate_request(const std::string& text, bool spa
   return job;
 }
 
-std::string report_of(const SimulatedJob& job, const std::string& name) {
+std::string report_of(const SimulatedJob& job, const std::string& name, std::optional<double> width,
+                      const std::string& caption) {
+  if (width && !(*width >= kLeastPictureCm && *width <= kMostPictureCm)) {
+    throw Error("width: expected 6 to 120 cm, found " + std::to_string(*width));
+  }
   for (const ReportFormat& format : report_formats()) {
-    if (format.name == name) return format.make({.steps = {&job.timeline, 1}});
+    if (format.name != name) continue;
+    return format.make({.steps = {&job.timeline, 1}, .style = {.width_cm = width, .caption = caption}});
   }
   throw Error("unknown report '" + name + "'");
 }
@@ -122,7 +130,7 @@ void bind_timeline(py::module_& module) {
       .def_property_readonly("violations", &violation_lines)
       .def("spans", &columns_of_spans)
       .def("memory", &columns_of_memory)
-      .def("report", &report_of, py::arg("name"))
+      .def("report", &report_of, py::arg("name"), py::arg("width"), py::arg("caption"))
       .def(
           "json", [](const SimulatedJob& job, bool summary) { return timeline_to_json(job.timeline, summary); },
           py::arg("summary"));
@@ -150,6 +158,8 @@ PYBIND11_MODULE(_core, module) {
   module.def("simulate", &plumb::simulate_request, py::arg("request"), py::arg("spans"),
              py::call_guard<py::gil_scoped_release>());
   module.def("ask", &plumb::ask, py::arg("request"), py::call_guard<py::gil_scoped_release>());
+  module.def("keep_freed_memory", &plumb::keep_freed_memory);
+  module.def("release_freed_memory", &plumb::release_freed_memory);
   module.def("options", [](const std::string& question) {
     std::vector<py::tuple> rows;
     const plumb::AskedQuestionPtr asked = plumb::asked_question(question);
@@ -163,6 +173,7 @@ PYBIND11_MODULE(_core, module) {
     return rows;
   });
   module.attr("OPS") = std::vector<std::string>(plumb::kOpNames.begin(), plumb::kOpNames.end());
+  module.attr("OP_COLOURS") = std::vector<std::string>(plumb::kOpColours.begin(), plumb::kOpColours.end());
   module.attr("LANES") = std::vector<std::string>(plumb::kLaneNames.begin(), plumb::kLaneNames.end());
   module.attr("MEMORY_CLASSES") =
       std::vector<std::string>(plumb::kMemoryClassNames.begin(), plumb::kMemoryClassNames.end());

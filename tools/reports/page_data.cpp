@@ -57,6 +57,7 @@ class RunData {
     run["actions"] = actions_;
     if (!timeline_.spans.empty()) run["gaps"] = gaps();
     run["memory"] = memory();
+    if (!timeline_.stashes.devices.empty()) run["stashes"] = stashes();
     run["delays"] = delays();
     return run;
   }
@@ -234,6 +235,24 @@ class RunData {
       }
     }
     return list;
+  }
+
+  /// By device; one point per time.
+  Json stashes() const {
+    const StashCurves& curves = timeline_.stashes;
+    Json list = Json::array();
+    for (const std::vector<StashPoint>& points : curves.devices) {
+      Json times = Json::array();
+      Json amounts = Json::array();
+      std::int64_t last = 0;
+      for (const StashPoint& point : points) {
+        times.push_back(ns(point.time) - last);
+        amounts.push_back(point.amount * curves.share);
+        last = ns(point.time);
+      }
+      list.push_back({{"time", std::move(times)}, {"amount", std::move(amounts)}});
+    }
+    return {{"share", curves.share}, {"limit", optional_number(curves.limit)}, {"devices", std::move(list)}};
   }
 
   const Timeline& timeline_;

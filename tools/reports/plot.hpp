@@ -17,6 +17,9 @@ struct PlotSeries {
   bool points = false;  ///< a dot at every value ...
   bool line = true;     ///< ... and none between them where this is false
   bool region = false;  ///< what lies below is filled
+  /// Of every value: what its dot is called, and where a click on it leads. Empty: the name of the series; nowhere.
+  std::vector<std::string> names = {};
+  std::vector<std::string> links = {};
 };
 
 /// Something to point at.

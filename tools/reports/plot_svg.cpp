@@ -192,10 +192,13 @@ class PlotPicture {
     if (!series.points) return;
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       if (!x_.shows(series.x[i]) || !y_.shows(series.y[i])) continue;
+      const std::string& name = series.names.empty() ? series.name : series.names[i];
+      const std::string link = series.links.empty() ? "" : series.links[i];
+      if (!link.empty()) body_ += "<a href=\"" + xml_escaped(link) + "\">";
       body_ += "<circle fill=\"" + colour(series) + "\" r=\"3.6\" cx=\"" + px(x_.at(series.x[i])) + "\" cy=\"" +
                px(y_.at(series.y[i])) + "\"><title>" +
-               xml_escaped(series.name + ": " + number_text(series.x[i]) + ", " + number_text(series.y[i])) +
-               "</title></circle>\n";
+               xml_escaped(name + ": " + number_text(series.x[i]) + ", " + number_text(series.y[i])) +
+               "</title></circle>" + (link.empty() ? "\n" : "</a>\n");
     }
   }
 
@@ -231,6 +234,9 @@ class PlotPicture {
   }
 
   void marks() {
+    const bool linked =
+        std::ranges::any_of(plot_.series, [](const PlotSeries& series) { return !series.links.empty(); });
+    if (linked) body_ += "<g pointer-events=\"none\">\n";  // the dots below are to be clicked
     std::vector<PlacedMark> taken;
     for (const PlotMark& mark : plot_.marks) {
       const PlacedMark& at = taken.emplace_back(place(mark, taken));
@@ -241,6 +247,7 @@ class PlotPicture {
       body_ += svg_text(to_left ? at.left - 12 : at.left + 12, at.height, 12.5,
                         to_left ? R"(class="ink" text-anchor="end")" : R"(class="ink")", mark.text);
     }
+    if (linked) body_ += "</g>\n";
   }
 
   /// What a series looks like, for the legend.

@@ -15,13 +15,14 @@ inline constexpr std::array<std::string_view, kOpCount> kOpColours{
     "#2a5cb0", "#f0943f", "#dd5b50", "#f6cf6d", "#4b2f8a", "#54687f", "#66788f", "#9aa7b5", "#7fb0f0", "#7fb0f0",
     "#f4b98a", "#f4b98a", "#bfa8ea", "#bfa8ea", "#2fa59a", "#61c2b9", "#61c2b9", "#2fa59a", "#b58a6a", "#b58a6a"};
 
-/// Fills of idle time, by `IdleCause`: grey for warm-up and drain, colours for waiting.
+/// Fills of idle time, by `IdleCause`: grey for warm-up and drain, colours for waiting. Bars stack them in this order,
+/// so those that are one or two apart differ in brightness, on paper without colours, too.
 inline constexpr std::array<std::string_view, kIdleCauseCount> kIdleColours{
-    "#cdd5de", "#b4bfcb", "#8fa0b3", "#e7a6b8", "#d9708c", "#c4436f", "#2fa59a", "#8f6fd6", "#4b5563", "#c9b458"};
+    "#cdd5de", "#93a2b4", "#5b6f86", "#f2b8c8", "#d9708c", "#8c1d49", "#63c7bd", "#6f4cc2", "#38424e", "#d9c970"};
 
-/// Fills of memory, by `MemoryClass`.
+/// Fills of memory, by `MemoryClass`: those that lie on each other in a curve differ in brightness.
 inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryColours{
-    "#3a5a8c", "#6f93c9", "#2f9e8f", "#9ad1c6", "#ee8a3c", "#f2c46b", "#d9708c", "#a9b4c2", "#8f6fd6"};
+    "#24406f", "#b4cdf2", "#2f9e8f", "#0f4a44", "#f6b36b", "#b8552a", "#6b1f4a", "#dfe5ec", "#8f6fd6"};
 
 /// Lines of diagrams, in the order of series.
 inline constexpr std::array<std::string_view, 10> kPlotColours{"#3f7ddb", "#dd5b50", "#2fa59a", "#ee8a3c", "#8f6fd6",

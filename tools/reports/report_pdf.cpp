@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/reports/fill_colours.hpp"
@@ -16,17 +17,18 @@ namespace plumb {
 namespace {
 
 // Lengths in points, of which an inch has 72; y grows upwards.
-constexpr double kPdfWidth = 454;  ///< 16 cm
-constexpr double kPdfLeft = 44;    ///< of the time axis
+constexpr double kPointsPerCm = 72 / 2.54;
+constexpr double kPdfUsualCm = 16;
+constexpr double kPdfLeft = 44;  ///< of the time axis
 constexpr double kPdfRight = 6;
 constexpr double kPdfRow = 13;
 constexpr double kPdfRowStep = 15;
 constexpr double kPdfHead = 26;  ///< above the first row
-constexpr double kPdfFoot = 34;  ///< below the last row: axis and legend
 constexpr double kPdfHair = 0.3;
 constexpr double kPdfText = 7;
 constexpr double kDigitWidth = 0.556;  ///< of Helvetica, in units of its size
-constexpr std::string_view kIdleFill = "#e6ebf0";
+constexpr double kPdfLine = 10;        ///< from one line of legend or caption to the next
+constexpr std::string_view kPdfLane = "#eef2f6";
 constexpr std::string_view kPdfInk = "#18222d";
 
 /// `text` as a string of a PDF: what is not ASCII becomes a question mark, but for the sign of micro.
@@ -61,22 +63,25 @@ std::string fill_colour(std::string_view colour) {
 
 class PdfPicture {
  public:
-  explicit PdfPicture(const Timeline& timeline)
+  PdfPicture(const Timeline& timeline, const PictureStyle& style)
       : timeline_(timeline),
-        scale_((kPdfWidth - kPdfLeft - kPdfRight) / static_cast<double>(std::max<Ticks>(timeline.makespan, 1))),
-        height_(kPdfHead + kPdfRowStep * static_cast<double>(timeline.devices.size()) + kPdfFoot) {}
+        width_(style.width_cm.value_or(kPdfUsualCm) * kPointsPerCm),
+        scale_((width_ - kPdfLeft - kPdfRight) / static_cast<double>(std::max<Ticks>(timeline.makespan, 1))),
+        height_(kPdfHead + kPdfRowStep * static_cast<double>(timeline.devices.size())),
+        caption_(wrapped_text(style.caption, static_cast<std::size_t>((width_ - kPdfLeft) / (0.5 * kPdfText)))) {}
 
   std::string write() {
     head();
-    for (const IdleGap& gap : idle_gaps(timeline_)) {
-      box(kIdleFill, static_cast<double>(gap.start), static_cast<double>(gap.end), low(index(gap.device)), kPdfRow);
-    }
+    for (const IdleGap& gap : idle_gaps(timeline_)) idle(gap);
     for (const PictureRow& row : picture_rows(timeline_)) {
       if (row.lane == Lane::kCompute) boxes(row);
     }
     axis();
-    legend();
-    return document();
+    const double low = legend();
+    for (std::size_t i = 0; i < caption_.size(); ++i) {
+      text(kPdfLeft, low - kPdfLine * static_cast<double>(i + 1), kPdfText, caption_[i]);
+    }
+    return document(low - kPdfLine * static_cast<double>(caption_.size()) - 4);
   }
 
  private:
@@ -96,6 +101,20 @@ class PdfPicture {
   void box(std::string_view colour, double from, double to, double bottom, double height) {
     body_ += fill_colour(colour) + point(kPdfLeft + from * scale_, bottom) + ' ' + point((to - from) * scale_, height) +
              " re f\n";
+  }
+
+  /// Hatched in the colour of its cause; what is narrower than a hair is left white.
+  void idle(const IdleGap& gap) {
+    const auto from = static_cast<double>(gap.start);
+    const auto to = static_cast<double>(gap.end);
+    if ((to - from) * scale_ < kPdfHair) return;
+    const auto cause = static_cast<std::size_t>(gap.cause);
+    causes_.insert(cause);
+    hatched(cause, kPdfLeft + from * scale_, low(index(gap.device)), (to - from) * scale_, kPdfRow);
+  }
+
+  void hatched(std::size_t cause, double x, double y, double width, double height) {
+    body_ += "/Pattern cs /I" + std::to_string(cause) + " scn " + point(x, y) + ' ' + point(width, height) + " re f\n";
   }
 
   void head() {
@@ -139,36 +158,68 @@ class PdfPicture {
   }
 
   void axis() {
-    const double y = kPdfFoot - 12;
-    constexpr int kParts = 5;
-    for (int part = 0; part <= kParts; ++part) {
-      const double at = static_cast<double>(timeline_.makespan) * part / kParts;
+    const double y = height_ - kPdfHead - kPdfRowStep * static_cast<double>(timeline_.devices.size()) - kPdfLine;
+    const int parts = width_ < 300 ? 3 : 5;
+    for (int part = 0; part <= parts; ++part) {
+      const double at = static_cast<double>(timeline_.makespan) * part / parts;
       const std::string words = part == 0 ? "0" : time(at);
       const double width = kDigitWidth * kPdfText * static_cast<double>(words.size());
-      text(std::clamp(kPdfLeft + at * scale_ - width / 2, kPdfLeft, kPdfWidth - width), y, kPdfText, words);
+      text(std::clamp(kPdfLeft + at * scale_ - width / 2, kPdfLeft, width_ - width), y, kPdfText, words);
     }
   }
 
-  void legend() {
+  /// In as many lines as it needs; returns where the last one stands.
+  double legend() {
     double x = kPdfLeft;
-    const auto entry = [&](std::string_view colour, std::string_view words) {
-      body_ += fill_colour(colour) + point(x, 4) + " 7 6 re f\n";
-      text(x + 10, 4, kPdfText, words);
-      x += 20 + kDigitWidth * kPdfText * static_cast<double>(words.size());
+    double y = height_ - kPdfHead - kPdfRowStep * static_cast<double>(timeline_.devices.size()) - 3 * kPdfLine;
+    const auto entry = [&](const std::string& words) {
+      const double width = 20 + 0.5 * kPdfText * static_cast<double>(words.size());
+      if (x > kPdfLeft && x + width > width_) {
+        x = kPdfLeft;
+        y -= kPdfLine;
+      }
+      text(x + 10, y, kPdfText, words);
+      x += width;
+      return std::pair(x - width, y);
     };
-    for (const Op op : ops_) entry(kOpColours[static_cast<std::size_t>(op)], kOpTitles[static_cast<std::size_t>(op)]);
-    entry(kIdleFill, "idle");
+    for (const Op op : ops_) {
+      const auto [left, low] = entry(std::string(kOpTitles[static_cast<std::size_t>(op)]));
+      body_ += fill_colour(kOpColours[static_cast<std::size_t>(op)]) + point(left, low) + " 7 6 re f\n";
+    }
+    for (const std::size_t cause : causes_) {
+      const auto [left, low] = entry("idle: " + std::string(kIdleTitles[cause]));
+      hatched(cause, left, low, 7, 6);
+    }
+    return y;
   }
 
-  std::string document() const {
-    const std::vector<std::string> objects{
+  /// A tile with a stripe, turned by 45 degrees.
+  static std::string pattern(std::size_t cause) {
+    const std::string tile =
+        fill_colour(kPdfLane) + "0 0 3.5 3.5 re f\n" + fill_colour(kIdleColours[cause]) + "0 0 1 3.5 re f\n";
+    return "<< /Type /Pattern /PatternType 1 /PaintType 1 /TilingType 1 /BBox [0 0 3.5 3.5] /XStep 3.5 /YStep 3.5 "
+           "/Resources << >> /Matrix [0.707 0.707 -0.707 0.707 0 0] /Length " +
+           std::to_string(tile.size()) + " >>\nstream\n" + tile + "endstream";
+  }
+
+  /// `low`: the lower edge of what was drawn.
+  std::string document(double low) const {
+    constexpr std::size_t kFirstPattern = 7;
+    std::string patterns;
+    std::vector<std::string> tiles;
+    for (const std::size_t cause : causes_) {
+      patterns += "/I" + std::to_string(cause) + ' ' + std::to_string(kFirstPattern + tiles.size()) + " 0 R ";
+      tiles.push_back(pattern(cause));
+    }
+    std::vector<std::string> objects{
         "<< /Type /Catalog /Pages 2 0 R >>",
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 " + point(kPdfWidth, height_) +
-            "] /Resources << /Font << /F1 4 0 R >> >> /Contents 5 0 R >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [" + point(0, low) + ' ' + point(width_, height_) +
+            "] /Resources << /Font << /F1 4 0 R >> /Pattern << " + patterns + ">> >> /Contents 5 0 R >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
         "<< /Length " + std::to_string(body_.size()) + " >>\nstream\n" + body_ + "endstream",
         "<< /Title " + pdf_string(timeline_.schedule) + " /Producer (Plumbline) >>"};
+    objects.insert(objects.end(), tiles.begin(), tiles.end());
     std::string file = "%PDF-1.4\n";
     std::string table = "xref\n0 " + std::to_string(objects.size() + 1) + "\n0000000000 65535 f \n";
     for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -182,14 +233,19 @@ class PdfPicture {
   }
 
   const Timeline& timeline_;
-  double scale_ = 1;
-  double height_ = 0;
+  double width_;
+  double scale_;
+  double height_;  ///< of the upper edge; what is drawn goes down from there
+  std::vector<std::string> caption_;
   std::set<Op> ops_;
+  std::set<std::size_t> causes_;
   std::string body_;
 };
 
 }  // namespace
 
-std::string pdf_report(const Timeline& timeline) { return PdfPicture(timeline).write(); }
+std::string pdf_report(const Timeline& timeline, const PictureStyle& style) {
+  return PdfPicture(timeline, style).write();
+}
 
 }  // namespace plumb

@@ -21,7 +21,11 @@
 namespace plumb {
 namespace {
 
-constexpr double kChartWidth = 1280;
+constexpr double kUsualWidth = 1280;
+constexpr double kUnitsPerCm = 50;    ///< of a picture with a width: its smallest text then has 7 points
+constexpr double kNarrowWidth = 900;  ///< below it figures stand in a line of text
+constexpr double kGapBetween = 0.6;   ///< of neighbouring actions
+constexpr double kCaptionSize = 13.5;
 constexpr double kChartLeft = 84;  ///< of the time axis
 constexpr double kChartRight = 28;
 constexpr double kChartTop = 96;                  ///< of the first row
@@ -41,7 +45,11 @@ std::string shortened(std::string_view text, std::size_t length) {
 
 class SvgPicture {
  public:
-  explicit SvgPicture(const Timeline& timeline) : timeline_(timeline), rows_(picture_rows(timeline)) {
+  SvgPicture(const Timeline& timeline, const PictureStyle& style)
+      : timeline_(timeline),
+        style_(style),
+        width_(style.width_cm ? *style.width_cm * kUnitsPerCm : kUsualWidth),
+        rows_(picture_rows(timeline)) {
     for (const Span& span : timeline.spans) {
       if (span.lane == Lane::kCompute) holders_[span.device].insert({span.action.replica, span.action.stage});
       if (span.lane != Lane::kCompute) strips_ = true;
@@ -51,7 +59,7 @@ class SvgPicture {
     strip_height_ = strips_ ? std::max(2.0, std::round(row_height_ * 0.22)) : 0;
     pitch_ = row_height_ + (strips_ ? strip_height_ + 1 : 0) + std::max(2.0, std::round(row_height_ * 0.2));
     bottom_ = kChartTop + pitch_ * devices;
-    scale_ = (kChartWidth - kChartLeft - kChartRight) / static_cast<double>(std::max<Ticks>(timeline.makespan, 1));
+    scale_ = (width_ - kChartLeft - kChartRight) / static_cast<double>(std::max<Ticks>(timeline.makespan, 1));
     number_size_ = number_size();
   }
 
@@ -60,14 +68,14 @@ class SvgPicture {
     idle();
     for (const PictureRow& row : rows_) spans(row);
     device_names();
-    const double height = legend(bottom_ + 58);
+    const double height = caption(legend(bottom_ + 58));
     title();
-    std::string out = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )" + px(kChartWidth) + " " + px(height) +
-                      R"(" role="img" aria-label=")" + xml_escaped(summary()) + "\">\n<title>" +
+    const std::string size = style_.width_cm ? " width=\"" + px(*style_.width_cm) + "cm\"" : "";
+    std::string out = R"(<svg xmlns="http://www.w3.org/2000/svg")" + size + R"( viewBox="0 0 )" + px(width_) + " " +
+                      px(height) + R"(" role="img" aria-label=")" + xml_escaped(summary()) + "\">\n<title>" +
                       xml_escaped(summary()) + "</title>\n";
     out += kSvgStyle;
-    out += patterns() + R"(<rect class="bg" width=")" + px(kChartWidth) + R"(" height=")" + px(height) +
-           "\" rx=\"10\"/>\n";
+    out += patterns() + R"(<rect class="bg" width=")" + px(width_) + R"(" height=")" + px(height) + "\" rx=\"10\"/>\n";
     return out + body_ + "</svg>\n";
   }
 
@@ -91,16 +99,23 @@ class SvgPicture {
     if (timeline_.updates > 1) line += " · " + std::to_string(timeline_.updates) + " updates";
     line += " · " + std::string(kind());
     if (!timeline_.machine.empty()) line += " · " + timeline_.machine;
-    body_ += svg_text(kChartLeft, 66, 14, R"(class="dim")", shortened(line, 100));
-    figure(kChartWidth - kChartRight, "makespan", time_text(ns(timeline_.makespan)));
-    figure(kChartWidth - kChartRight - 150, "bubble", percent_text(timeline_.bubble_fraction));
-    figure(kChartWidth - kChartRight - 280, "utilization", percent_text(timeline_.utilization));
+    if (width_ < kNarrowWidth) {
+      line = "makespan " + time_text(ns(timeline_.makespan)) + " · bubble " + percent_text(timeline_.bubble_fraction) +
+             " · " + line;
+    }
+    const double letters = std::max(10.0, (width_ - kChartLeft - kChartRight) / 8);
+    body_ += svg_text(kChartLeft, 66, 14, R"(class="dim")",
+                      shortened(line, static_cast<std::size_t>(std::min(letters, 100.0))));
+    if (width_ < kNarrowWidth) return;
+    figure(width_ - kChartRight, "makespan", time_text(ns(timeline_.makespan)));
+    figure(width_ - kChartRight - 150, "bubble", percent_text(timeline_.bubble_fraction));
+    figure(width_ - kChartRight - 280, "utilization", percent_text(timeline_.utilization));
     Ticks busy = 0;
     Ticks slowed = 0;
     for (const DeviceSummary& device : timeline_.devices) busy += device.busy, slowed += device.slowed;
     if (slowed == 0) return;
     const double lost = static_cast<double>(slowed) / static_cast<double>(busy);
-    figure(kChartWidth - kChartRight - 410, "slowdown by others", percent_text(lost));
+    figure(width_ - kChartRight - 410, "slowdown by others", percent_text(lost));
   }
 
   void figure(double right, std::string_view name, std::string_view value) {
@@ -110,21 +125,21 @@ class SvgPicture {
 
   void axis() {
     for (std::size_t d = 0; d < timeline_.devices.size(); ++d) {
-      body_ += svg_rect(kChartLeft, y(DeviceId(static_cast<std::int32_t>(d))), kChartWidth - kChartLeft - kChartRight,
+      body_ += svg_rect(kChartLeft, y(DeviceId(static_cast<std::int32_t>(d))), width_ - kChartLeft - kChartRight,
                         row_height_, R"(class="lane")") +
                "\n";
     }
     const TimeUnit unit = time_unit(ns(timeline_.makespan));
     const double ticks_per_unit = unit.ns * static_cast<double>(timeline_.base.ticks_per_ns);
     const double length = static_cast<double>(timeline_.makespan) / ticks_per_unit;
-    const double step = nice_step(std::max(length, 1e-9) / 10);
+    const double step = nice_step(std::max(length, 1e-9) / std::clamp(width_ / 100, 4.0, 10.0));
     for (int k = 0; k * step <= length * (1 + 1e-9); ++k) {
       const double at = kChartLeft + k * step * ticks_per_unit * scale_;
       body_ += "<path class=\"grid\" d=\"M" + px(at) + " " + px(kChartTop - 6) + "V" + px(bottom_ + 4) + "\"/>\n";
       body_ += svg_text(at, bottom_ + 20, 12.5, R"(class="dim" text-anchor="middle")", number_text(k * step));
     }
-    body_ += "<path class=\"axis\" d=\"M" + px(kChartLeft) + " " + px(bottom_ + 4) + "H" +
-             px(kChartWidth - kChartRight) + "\"/>\n";
+    body_ += "<path class=\"axis\" d=\"M" + px(kChartLeft) + " " + px(bottom_ + 4) + "H" + px(width_ - kChartRight) +
+             "\"/>\n";
     body_ += svg_text(kChartLeft - 12, bottom_ + 20, 12.5, R"(class="dim" text-anchor="end")",
                       "time, " + std::string(unit.name));
   }
@@ -202,7 +217,7 @@ class SvgPicture {
       if (width <= 0 || (width < kMergeBelow && left + width < drawn_to + kMergeBelow)) continue;
       drawn_to = left + width;
       ops_seen_.insert(span.action.op);
-      const double inset = width > 4 ? 0.6 : 0;
+      const double inset = width > 4 ? kGapBetween : 0;
       const double visible = std::max(width - inset, kMergeBelow);
       if (single) {
         body_ += "<g><title>" + xml_escaped(tooltip(span)) + "</title>" +
@@ -254,17 +269,27 @@ class SvgPicture {
     if (lengths.empty()) return 0;
     const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
     std::nth_element(lengths.begin(), middle, lengths.end());
-    const double fitting = static_cast<double>(*middle) * scale_ / number_widths();
+    const double fitting = (static_cast<double>(*middle) * scale_ - kGapBetween) / number_widths();
     return std::clamp(std::min(fitting, row_height_ * 0.42), kSmallestNumber, 14.0);
   }
 
-  /// Ops, then idle causes, wrapped; returns the height of the whole picture.
+  /// Below `top`; returns the height of the whole picture.
+  double caption(double top) {
+    const auto letters = static_cast<std::size_t>((width_ - kChartLeft - kChartRight) / (kCaptionSize * 0.52));
+    for (const std::string& line : wrapped_text(style_.caption, letters)) {
+      body_ += svg_text(kChartLeft, top + 4, kCaptionSize, R"(class="ink")", line);
+      top += kCaptionSize * 1.4;
+    }
+    return top;
+  }
+
+  /// Ops, then idle causes, wrapped; returns the height so far.
   double legend(double top) {
     body_ += labels_;
     double left = kChartLeft;
     const auto entry = [&](std::string_view fill, std::string_view name) {
       const double width = 40 + 6.5 * static_cast<double>(name.size());
-      if (left + width > kChartWidth - kChartRight + 20) {
+      if (left + width > width_ - kChartRight + 20) {
         left = kChartLeft;
         top += 22;
       }
@@ -283,6 +308,8 @@ class SvgPicture {
   }
 
   const Timeline& timeline_;
+  const PictureStyle& style_;
+  double width_;
   std::vector<PictureRow> rows_;
   std::map<DeviceId, std::set<std::pair<ReplicaId, StageId>>> holders_;
   std::set<Op> ops_seen_;
@@ -301,6 +328,8 @@ class SvgPicture {
 
 }  // namespace
 
-std::string svg_report(const Timeline& timeline) { return SvgPicture(timeline).write(); }
+std::string svg_report(const Timeline& timeline, const PictureStyle& style) {
+  return SvgPicture(timeline, style).write();
+}
 
 }  // namespace plumb

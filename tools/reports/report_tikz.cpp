@@ -13,7 +13,7 @@ namespace plumb {
 namespace {
 
 // Lengths in centimetres.
-constexpr double kTikzWidth = 16;
+constexpr double kTikzUsualWidth = 16;
 constexpr double kTikzRow = 0.4;
 constexpr double kTikzHair = 0.02;      ///< what is narrower is merged with what stands before it
 constexpr double kTikzDigitRoom = 0.2;  ///< per digit of a microbatch's number
@@ -27,8 +27,10 @@ std::string tikz_comment(std::string_view text) {
 
 class TikzPicture {
  public:
-  explicit TikzPicture(const Timeline& timeline)
-      : timeline_(timeline), scale_(kTikzWidth / static_cast<double>(std::max<Ticks>(timeline.makespan, 1))) {}
+  TikzPicture(const Timeline& timeline, const PictureStyle& style)
+      : timeline_(timeline),
+        width_(style.width_cm.value_or(kTikzUsualWidth)),
+        scale_(width_ / static_cast<double>(std::max<Ticks>(timeline.makespan, 1))) {}
 
   std::string write() {
     for (const PictureRow& row : picture_rows(timeline_)) {
@@ -76,7 +78,7 @@ class TikzPicture {
 
   std::string axis() const {
     const double low = top(timeline_.devices.size());
-    return "\\draw[->] (0," + cm(low) + ") -- (" + cm(kTikzWidth) + ',' + cm(low) + ") node[below left] {" +
+    return "\\draw[->] (0," + cm(low) + ") -- (" + cm(width_) + ',' + cm(low) + ") node[below left] {" +
            tex_time(time_text(ns(timeline_.makespan))) + "};\n";
   }
 
@@ -89,6 +91,7 @@ class TikzPicture {
   }
 
   const Timeline& timeline_;
+  double width_;
   double scale_ = 1;
   std::set<Op> ops_;
   std::string body_;
@@ -96,6 +99,8 @@ class TikzPicture {
 
 }  // namespace
 
-std::string tikz_report(const Timeline& timeline) { return TikzPicture(timeline).write(); }
+std::string tikz_report(const Timeline& timeline, const PictureStyle& style) {
+  return TikzPicture(timeline, style).write();
+}
 
 }  // namespace plumb

@@ -37,14 +37,19 @@ std::string of_shown(const ReportedRun& run) {
   return make(run.timeline());
 }
 
+template <std::string (*make)(const Timeline&, const PictureStyle&)>
+std::string picture_of(const ReportedRun& run) {
+  return make(run.timeline(), run.style);
+}
+
 constexpr std::array kReportFormats{
     ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
     ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page_of_run},
     ReportFormat{"svg", ".svg", "picture as SVG (rsvg-convert, Inkscape and browsers make PNG and PDF of it)",
-                 of_shown<svg_report>},
+                 picture_of<svg_report>},
     ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},
-    ReportFormat{"tikz", ".tex", "picture for LaTeX: a tikzpicture", of_shown<tikz_report>},
-    ReportFormat{"pdf", ".pdf", "picture as PDF, 16 cm wide, for papers", of_shown<pdf_report>},
+    ReportFormat{"tikz", ".tex", "picture for LaTeX: a tikzpicture", picture_of<tikz_report>},
+    ReportFormat{"pdf", ".pdf", "picture as PDF, for papers", picture_of<pdf_report>},
 };
 
 }  // namespace

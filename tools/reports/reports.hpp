@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sim/timeline/timeline.hpp"
+#include "tools/reports/picture_style.hpp"
 
 namespace plumb {
 
@@ -13,6 +14,7 @@ namespace plumb {
 struct ReportedRun {
   std::span<const Timeline> steps;
   std::size_t shown = 0;  ///< the step that formats with room for one step show, and pages at first
+  PictureStyle style = {};
 
   const Timeline& timeline() const { return steps[shown]; }
 };

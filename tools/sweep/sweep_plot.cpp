@@ -6,17 +6,28 @@
 #include <utility>
 
 #include "tools/sweep/sweep_pareto.hpp"
+#include "tools/sweep/sweep_table.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr double kPlottedGib = 1024.0 * 1024 * 1024;
 
+/// A dot of the diagram.
+struct Dot {
+  double memory = 0;
+  double slowness = 0;
+  std::string name;
+  std::string link;  ///< to its timeline on the same page; empty where the page has none
+};
+
 /// What is drawn of a point: memory, slowness.
 class PlottedPoints {
  public:
   explicit PlottedPoints(const std::vector<SweepResult>& results) : results_(results) {
+    std::size_t section = 0;
     for (const SweepResult& result : results) {
+      links_.push_back(result.timeline ? "#section-" + std::to_string(section++) : "");
       if (!result.figures) continue;
       jobs_ = jobs_ || result.point.job.any();
       bytes_ = bytes_ || result.figures->peak_memory_bytes > 0;
@@ -29,14 +40,18 @@ class PlottedPoints {
   }
   PlotAxis slowness_axis() const { return {.title = jobs_ ? "step time, ms" : "bubble, %"}; }
 
-  std::pair<double, double> at(std::size_t i) const {
+  Dot at(std::size_t i) const {
     const SweepFigures& figures = *results_[i].figures;
-    return {bytes_ ? static_cast<double>(figures.peak_memory_bytes) / kPlottedGib : figures.peak_device_stashes,
-            jobs_ ? figures.step_time_ns / 1e6 : 100 * figures.bubble_fraction};
+    return {
+        .memory = bytes_ ? static_cast<double>(figures.peak_memory_bytes) / kPlottedGib : figures.peak_device_stashes,
+        .slowness = jobs_ ? figures.step_time_ns / 1e6 : 100 * figures.bubble_fraction,
+        .name = sweep_title(results_[i].point),
+        .link = links_[i]};
   }
 
  private:
   const std::vector<SweepResult>& results_;
+  std::vector<std::string> links_;
   bool jobs_ = false;
   bool bytes_ = false;
 };
@@ -51,11 +66,18 @@ std::string front_name(const SweepResult& of, bool several_costs) {
 }
 
 /// A series of the points, in the order of their memory.
-PlotSeries series_of(std::string name, std::vector<std::pair<double, double>> at, std::size_t colour, bool line) {
-  std::ranges::sort(at);
+PlotSeries series_of(std::string name, std::vector<Dot> at, std::size_t colour, bool line) {
+  std::ranges::sort(
+      at, [](const Dot& a, const Dot& b) { return std::pair(a.memory, a.slowness) < std::pair(b.memory, b.slowness); });
+  const bool linked = std::ranges::any_of(at, [](const Dot& dot) { return !dot.link.empty(); });
   PlotSeries series{
       .name = std::move(name), .x = {}, .y = {}, .colour = colour, .dashed = line, .points = true, .line = line};
-  for (const auto& [memory, slowness] : at) series.x.push_back(memory), series.y.push_back(slowness);
+  for (Dot& dot : at) {
+    series.x.push_back(dot.memory);
+    series.y.push_back(dot.slowness);
+    series.names.push_back(std::move(dot.name));
+    if (linked) series.links.push_back(std::move(dot.link));
+  }
   return series;
 }
 
@@ -66,9 +88,9 @@ void add_fronts(const std::vector<SweepResult>& results, const PlottedPoints& po
   const auto other_cost = [&](const SweepResult& one) { return one.point.cost != results.front().point.cost; };
   const bool several_costs = std::ranges::any_of(results, other_cost);
   const bool lines = fronts.size() <= kMostLines;
-  std::vector<std::pair<double, double>> all;
+  std::vector<Dot> all;
   for (const std::vector<std::size_t>& front : fronts) {
-    std::vector<std::pair<double, double>> own;
+    std::vector<Dot> own;
     for (const std::size_t i : front) own.push_back(points.at(i));
     all.insert(all.end(), own.begin(), own.end());
     if (!lines) continue;
@@ -76,7 +98,7 @@ void add_fronts(const std::vector<SweepResult>& results, const PlottedPoints& po
     for (const std::size_t i : front) {
       const bool alone = front.size() == 1 && fronts.size() > 1;
       plot.marks.push_back(
-          {points.at(i).first, points.at(i).second, results[i].point.schedule + (alone ? ": " + name : "")});
+          {points.at(i).memory, points.at(i).slowness, results[i].point.schedule + (alone ? ": " + name : "")});
     }
     if (front.size() == 1) continue;
     plot.series.push_back(series_of("best of " + name, own, plot.series.size(), true));
@@ -88,7 +110,7 @@ void add_fronts(const std::vector<SweepResult>& results, const PlottedPoints& po
 
 Plot sweep_plot(const std::vector<SweepResult>& results) {
   const PlottedPoints points(results);
-  std::map<std::string, std::vector<std::pair<double, double>>> by_schedule;
+  std::map<std::string, std::vector<Dot>> by_schedule;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].figures) by_schedule[results[i].point.schedule].push_back(points.at(i));
   }
@@ -100,7 +122,7 @@ Plot sweep_plot(const std::vector<SweepResult>& results) {
       .series = {},
       .marks = {}};
   constexpr std::size_t kMostNamed = 10;
-  std::vector<std::pair<double, double>> dots;
+  std::vector<Dot> dots;
   for (const auto& [name, own] : by_schedule) {
     dots.insert(dots.end(), own.begin(), own.end());
     if (by_schedule.size() <= kMostNamed) plot.series.push_back(series_of(name, own, plot.series.size(), false));

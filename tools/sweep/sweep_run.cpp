@@ -13,8 +13,8 @@
 #include "sim/simulate.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
-#include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/schedule_arguments.hpp"
+#include "tools/options/stash_limit.hpp"
 #include "tools/tables/job_fit.hpp"
 
 namespace plumb {
@@ -35,12 +35,6 @@ std::string_view semantics_of(const Schedule& schedule) {
   const bool synchronous =
       all.empty() ? flushes(schedule.weights.policy) : std::all_of(all.begin(), all.end(), flushes);
   return synchronous ? "synchronous" : "asynchronous";
-}
-
-/// A stash of one stage in stashes of 1/p of the model; abstract memory per device is in these already.
-double stage_share(const Schedule& schedule, const CostArguments& costs) {
-  return costs.per_device && !costs.memory.empty() ? 1.0
-                                                   : static_cast<double>(schedule.num_devices) / schedule.num_stages;
 }
 
 SweepFigures figures_of(const Timeline& timeline, double share) {
@@ -158,11 +152,10 @@ class PointRun {
     CostInput input = cost_input(costs_, documents_, schedule);
     simulation_.adapt(schedule, input);
     result_.stands_on = standing_text(costs_, documents_, input.job_rates.has_value());
-    const MemoryLimit limit = parse_memory_limit(costs_.memory_limit, input.costs);
-    const double share = stage_share(schedule, costs_);
+    const MemoryLimit limit = parse_memory_limit(costs_, input.costs, schedule);
     std::vector<SweepFigures> runs;
     const auto take = [&](Timeline timeline) {
-      runs.push_back(figures_of(timeline, share));
+      runs.push_back(figures_of(timeline, limit.stash_share));
       if (runs.size() > 1) return;
       if (input.job_rates) {
         fill_needs(timeline, *input.job_rates, *input.cluster, limit);
@@ -177,7 +170,7 @@ class PointRun {
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);
     };
     SimOptions options = simulation_.simulation(schedule);
-    options.spans = options.memory_curve = plan_.keep_timelines;
+    options.spans = options.memory_curve = options.stash_curve = plan_.keep_timelines;
     const auto lowered = [&](const Schedule& of) {
       return lower(of, input.costs, input.cluster_pointer(), simulation_.lowering(of));
     };

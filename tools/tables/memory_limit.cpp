@@ -19,7 +19,12 @@ std::int64_t most_bytes(std::size_t d, const MemoryLimit& limit, const Cluster* 
 }  // namespace
 
 void fill_limits(Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster) {
-  for (std::size_t d = 0; limit.in_bytes && d < timeline.devices.size(); ++d) {
+  if (!limit.in_bytes) {
+    timeline.stashes.share = limit.stash_share;
+    if (limit.value) timeline.stashes.limit = *limit.value * (limit.per_device ? 1 : limit.stash_share);
+    return;
+  }
+  for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     const std::int64_t most = most_bytes(d, limit, cluster);
     const std::int64_t peak = timeline.devices[d].peak_memory_bytes;
     if (most == 0) continue;
@@ -32,10 +37,11 @@ std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryL
   std::vector<std::string> findings;
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     if (!limit.in_bytes) {
-      const double peak = timeline.devices[d].peak_activations;
+      const double peak = timeline.devices[d].peak_activations * (limit.per_device ? limit.stash_share : 1);
       if (!limit.value || peak <= *limit.value) continue;
+      const std::string unit = limit.per_device ? " stashes of 1/p of the model" : " stash units";
       findings.push_back(
-          finding(d, number_text(peak) + " stash units", number_text(peak - *limit.value), number_text(*limit.value)));
+          finding(d, number_text(peak) + unit, number_text(peak - *limit.value), number_text(*limit.value)));
       continue;
     }
     const std::int64_t most = most_bytes(d, limit, cluster);

@@ -13,10 +13,12 @@ namespace plumb {
 struct MemoryLimit {
   bool in_bytes = false;
   std::optional<double> value;  ///< no value: the memory of the cluster's devices, where known
+  double stash_share = 1;       ///< which part of 1/p of the model the stash of one stage belongs to
+  bool per_device = false;      ///< stashes are of 1/p of the model, not of one stage
 };
 
-/// Notes the need and the limit of every device of `timeline` where both are known in bytes, so that pages and
-/// documents tell them.
+/// Notes the need and the limit of every device of `timeline` in bytes where they are known, otherwise the limit of
+/// stashes, so that pages and documents tell them.
 void fill_limits(Timeline& timeline, const MemoryLimit& limit, const Cluster* cluster);
 
 /// One line for each device whose peak is above the limit: "device 0: does not fit: the peak of ...".

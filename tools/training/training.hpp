@@ -10,7 +10,6 @@ namespace plumb {
 
 ExitStatus run_profile(const CommandLine& arguments);
 ExitStatus run_train(const CommandLine& arguments);
-ExitStatus run_stability(const CommandLine& arguments);
 ExitStatus run_weights(const CommandLine& arguments);
 ExitStatus run_demo(const CommandLine& arguments);
 

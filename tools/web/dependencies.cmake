@@ -11,13 +11,18 @@ endforeach()
 foreach(target IN ITEMS yaml-cpp tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json ZLIB::ZLIB SQLite::SQLite3 TBB::tbb)
   add_library(${target} INTERFACE IMPORTED)
 endforeach()
+if(NOT EXISTS /usr/include/eigen3/Eigen)
+  message(FATAL_ERROR "the headers of Eigen are missing in /usr/include/eigen3")
+endif()
+file(CREATE_LINK /usr/include/eigen3/Eigen ${plumb_web_headers}/Eigen SYMBOLIC)
+add_library(Eigen3::Eigen INTERFACE IMPORTED)
 include_directories(BEFORE SYSTEM ${CMAKE_SOURCE_DIR}/tools/web/platform/headers)
 include_directories(SYSTEM ${plumb_web_headers})
 add_compile_definitions(BOOST_NO_CXX98_FUNCTION_BASE _LIBCPP_ENABLE_CXX17_REMOVED_UNARY_BINARY_FUNCTION)
 
 # Sources that tools/web/platform replaces, or that nothing there calls.
 set(PLUMB_REPLACED
-  ground/text_file.cpp ground/disk.cpp ground/huge_pages.cpp ground/available_memory.cpp cluster/host.cpp
+  ground/text_file.cpp ground/disk.cpp ground/huge_pages.cpp ground/memory_reuse.cpp ground/available_memory.cpp cluster/host.cpp
   launches/yaml_settings.cpp traces/readers/gzip.cpp traces/readers/nsys.cpp formats/schedule_program.cpp
   terminal/output_file.cpp terminal/results_folder.cpp terminal/run_main.cpp terminal/terminal.cpp)
 list(TRANSFORM PLUMB_REPLACED REPLACE "[.]" "[.]")

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -83,6 +85,82 @@ TEST_CASE("program and library agree over the whole catalogue, on answers and on
   }
   CHECK(answered > 100);
   CHECK(refused > 10);
+}
+
+TEST_CASE("schedule and validate agree with their commands over the whole catalogue") {
+  const ScratchDirectory scratch;
+  int answered = 0;
+  int refused = 0;
+  for (const plumb::ScheduleSpec& spec : plumb::schedule_catalogue()) {
+    for (const auto& [devices, microbatches] : {std::pair{4, 8}, std::pair{3, 5}}) {
+      const json request = {
+          {"ask", "schedule"}, {"schedule", spec.name}, {"devices", devices}, {"microbatches", microbatches}};
+      const std::string size =
+          " --devices " + std::to_string(devices) + " --microbatches " + std::to_string(microbatches);
+      const std::string name(spec.name);
+      CAPTURE(name + size);
+      const CommandResult printed = run_command("plumbline schedule " + name + size, scratch.path());
+      if (printed.status == 2) {
+        CHECK(refusal(request.dump()) == printed.err);
+        ++refused;
+        continue;
+      }
+      const json answer = json::parse(ask(request.dump()));
+      CHECK(answer.at("document") == printed.out);
+      CHECK(answer.at("status") == printed.status);
+      json check = request;
+      check["ask"] = "validate";
+      const CommandResult valid = run_command("plumbline validate " + name + size, scratch.path());
+      const json checked = json::parse(ask(check.dump()));
+      CHECK(checked.at("text") == valid.out);
+      CHECK(checked.at("status") == valid.status);
+      ++answered;
+    }
+  }
+  CHECK(answered > 80);
+  CHECK(refused > 10);
+}
+
+TEST_CASE("a real run that is asked for is the one that the command reads") {
+  const ScratchDirectory scratch;
+  json request = {{"ask", "trace"}, {"want", {"text", "profile", "page", "schedule"}}};
+  for (int rank = 0; rank < 4; ++rank) {
+    request["traces"].push_back(
+        plumb::testing::in_source("tests/sim/traces/data/zb-h1/rank" + std::to_string(rank) + ".json.gz"));
+  }
+  const json answer = json::parse(ask(request.dump()));
+  const std::string command = answer.at("command");
+  CHECK(answer.at("text") == run_command(command + " --summary", scratch.path()).out);
+  CHECK(answer.at("schedule") == "zb-h1");
+  CHECK(answer.at("profile") == json::parse(run_command(command + " --profile -", scratch.path()).out));
+  CHECK(answer.at("page").at("sections").at(0).at("runs").at(0).at("kind") == "measured");
+  const json predicted = json::parse(ask(json({{"ask", "simulate"},
+                                               {"schedule", "zb-h1"},
+                                               {"devices", 4},
+                                               {"microbatches", 8},
+                                               {"profile", "run.json"},
+                                               {"files", {{"run.json", answer.at("profile").dump()}}}})
+                                             .dump()));
+  const double measured = answer.at("page").at("sections").at(0).at("runs").at(0).at("stepTime");
+  CHECK(predicted.at("summary").at("step_time_ns").get<double>() == doctest::Approx(measured).epsilon(0.05));
+}
+
+TEST_CASE("stable learning rates that are asked for are those of the command, on answers and on refusals") {
+  const ScratchDirectory scratch;
+  json request = {{"ask", "stability"},
+                  {"methods", {"delay", "t1+t2"}},
+                  {"tau", "3,7"},
+                  {"sensitivity", 3},
+                  {"want", {"text", "study", "csv"}}};
+  const json answer = json::parse(ask(request.dump()));
+  const std::string command = answer.at("command");
+  CHECK(answer.at("text") == run_command(command, scratch.path()).out);
+  CHECK(answer.at("study") == json::parse(run_command(command + " --json -", scratch.path()).out));
+  CHECK(answer.at("csv") == run_command(command + " --csv -", scratch.path()).out);
+  // Delayed gradient descent on lambda w^2 / 2: alpha = 2 sin(pi / (4 tau + 2)) / lambda (PipeMare, lemma 1).
+  CHECK(answer.at("study").dump().find("0.4450") != std::string::npos);  // tau = 3
+  request["momentum"] = 2;
+  CHECK(refusal(request.dump()) == run_command(command + " --momentum 2", scratch.path()).err);
 }
 
 TEST_CASE("the command of an answer asks the same") {

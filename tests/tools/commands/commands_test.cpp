@@ -48,7 +48,7 @@ TEST_CASE("the program without the trainer lists the same commands and says in o
   CHECK(run("plumbline-simulator --help").out == run("plumbline --help").out);
   const std::string simulation = " simulate zb-h1 -p 4 -m 8 --cost F=1,I=1,W=1";
   CHECK(run("plumbline-simulator" + simulation).out == run("plumbline" + simulation).out);
-  for (const std::string name : {"profile", "train", "stability", "weights", "reproduce", "demo"}) {
+  for (const std::string name : {"profile", "train", "weights", "reproduce", "demo"}) {
     CAPTURE(name);
     const CommandResult result = run("plumbline-simulator " + name + " --help");
     CHECK(result.status == 2);

@@ -6,6 +6,7 @@
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,11 @@ try:
     import numpy
 except ImportError:
     numpy = None
+try:
+    import matplotlib
+    matplotlib.use("Agg")
+except ImportError:
+    matplotlib = None
 
 PROGRAM = sys.argv.pop(1)
 SOURCE = os.path.dirname(os.path.abspath(__file__)).removesuffix("/tests/tools/python")
@@ -24,7 +30,9 @@ EXAMPLES = os.path.join(SOURCE, "tools/python/examples")
 
 
 def printed(*arguments):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+    """What the program printed, with the ends of lines that it printed."""
+    run = subprocess.run([PROGRAM, *arguments], capture_output=True)
+    return subprocess.CompletedProcess(run.args, run.returncode, run.stdout.decode(), run.stderr.decode())
 
 
 class Simulate(unittest.TestCase):
@@ -68,11 +76,22 @@ class Simulate(unittest.TestCase):
         self.assertIn("<svg", run._repr_svg_())
         self.assertIn("<svg", run._repr_html_())
 
+    def test_memory_is_kept_for_the_next_timeline_and_can_be_given_back(self):
+        import resource
+        size = {"devices": 32, "microbatches": 256, "chunks": 2, "cost": "F=1,B=2"}
+        faults = []
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            plumbline.simulate("interleaved", **size)
+            faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+        self.assertLess(faults[2], max(faults[0] / 4, 200))
+        self.assertTrue(plumbline.release_memory())
+
     def test_options_come_from_the_table(self):
         self.assertIn("memory_limit", plumbline.simulate.__doc__)
 
 
-class Others(unittest.TestCase):
+class PlansAndComparisons(unittest.TestCase):
     def test_plan_is_that_of_the_program(self):
         size = ["--network", "gpt2-small", "--cluster", "a100-1x2", "--batch", "4", "--schedule", "1f1b"]
         plan = plumbline.plan("gpt2-small", "a100-1x2", 4, schedule="1f1b")
@@ -158,7 +177,55 @@ class Arrays(unittest.TestCase):
             self.assertEqual(int(amounts.max()), device["peak_memory_bytes"])
 
 
-class Others(unittest.TestCase):
+@unittest.skipIf(numpy is None or matplotlib is None, "matplotlib is missing")
+class Plots(unittest.TestCase):
+    def test_a_timeline_has_a_bar_for_every_action_in_the_colours_of_the_reports(self):
+        from matplotlib.colors import to_hex
+        from plumbline import plots
+        run = plumbline.simulate("zb-h1", devices=4, microbatches=8, cost="F=1,I=1,W=1")
+        axes = plots.timeline(run)
+        self.assertEqual(len(axes.patches), 3 * 4 * 8)
+        drawn = {to_hex(bar.get_facecolor()) for bar in axes.patches}
+        self.assertEqual(len(drawn), 3)
+        picture = run.report("svg")
+        for colour in drawn:
+            self.assertIn(colour, picture)
+
+    def test_memory_and_sweeps_are_drawn_with_their_numbers(self):
+        from plumbline import plots
+        run = plumbline.simulate("1f1b", devices=4, microbatches=8, network="gpt-mini", cluster="a100")
+        lines = plots.memory(run).get_lines()
+        self.assertEqual(len(lines), 4)
+        for line, device in zip(lines, run.devices):
+            self.assertAlmostEqual(max(line.get_ydata()) * 2**30, device["peak_memory_bytes"], delta=1)
+        points = plumbline.sweep("gpipe", "1f1b", devices="4", microbatches="8", cost="F=1,B=2")
+        axes = plots.bubble_against_memory(points)
+        self.assertEqual([[round(x), round(y, 4)] for x, y in axes.collections[0].get_offsets()],
+                         [[8, 0.2727], [4, 0.2727]])  # (p - 1)/(m + p - 1) = 3/11; m and p activations
+
+
+class Stubs(unittest.TestCase):
+    """questions.pyi, from which type checkers and editors know every option."""
+
+    def test_stubs_are_those_of_the_option_tables(self):
+        sys.path.insert(0, os.path.join(SOURCE, "tools/python"))
+        import make_stubs
+        with open(os.path.join(SOURCE, "tools/python/plumbline/questions.pyi")) as file:
+            self.assertEqual(file.read(), make_stubs.stubs(), "write them anew: tools/python/make_stubs.py")
+
+    @unittest.skipIf(shutil.which("mypy") is None, "mypy is missing")
+    def test_a_type_checker_takes_right_options_and_refuses_wrong_ones(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, call in (("right", 'devices=4, memory_limit="8GiB"'), ("wrong", "devicse=4")):
+                path = os.path.join(folder, f"{name}.py")
+                with open(path, "w") as file:
+                    file.write(f'import plumbline\nplumbline.simulate("1f1b", {call}).spans\n')
+                checked = subprocess.run(["mypy", "--cache-dir", folder, path], capture_output=True, text=True,
+                                         env={**os.environ, "MYPYPATH": os.path.join(SOURCE, "tools/python")})
+                self.assertEqual(checked.returncode == 0, name == "right", checked.stdout)
+
+
+class SchedulesAndSweeps(unittest.TestCase):
     def test_a_schedule_is_the_file_of_the_program_and_can_be_simulated(self):
         made = plumbline.schedule("zb-h1", devices=4, microbatches=8)
         self.assertEqual(made.document, json.loads(printed("schedule", "zb-h1", "-p", "4", "-m", "8").stdout))

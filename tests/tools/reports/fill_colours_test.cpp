@@ -42,4 +42,23 @@ TEST_CASE("passes differ in brightness: on paper without colours, and for reader
   }
 }
 
+TEST_CASE("causes of idle time and classes of memory that are stacked on each other differ in brightness") {
+  constexpr double kApart = 1.4;
+  const auto check = [](std::string_view one, std::string_view other) {
+    CAPTURE(one);
+    CAPTURE(other);
+    CHECK(contrast_ratio(one, other) >= kApart);
+  };
+  for (const std::size_t apart : {std::size_t{1}, std::size_t{2}}) {
+    for (std::size_t i = apart; i < kIdleColours.size(); ++i) check(kIdleColours[i - apart], kIdleColours[i]);
+    for (std::size_t i = apart; i < kMemoryColours.size(); ++i) check(kMemoryColours[i - apart], kMemoryColours[i]);
+  }
+  // Where a run has no buffers and the backward is whole, or nothing waits for other devices.
+  const auto memory = [](MemoryClass cls) { return kMemoryColours[static_cast<std::size_t>(cls)]; };
+  check(memory(MemoryClass::kKeptForInputGrad), memory(MemoryClass::kWorkspace));
+  const auto idle = [](IdleCause cause) { return kIdleColours[static_cast<std::size_t>(cause)]; };
+  check(idle(IdleCause::kCompute), idle(IdleCause::kOverhead));
+  check(idle(IdleCause::kDrain), idle(IdleCause::kOverhead));
+}
+
 TEST_SUITE_END();

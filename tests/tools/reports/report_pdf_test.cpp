@@ -23,11 +23,25 @@ TEST_CASE("the table of a PDF picture says where each of its objects begins") {
   const std::size_t table = std::stoul(pdf.substr(pdf.find("startxref\n") + 10));
   REQUIRE(pdf.compare(table, 5, "xref\n") == 0);
   std::size_t line = pdf.find("f \n", table) + 3;
-  for (int object = 1; object <= 6; ++object, line += 20) {
+  const int objects = std::stoi(pdf.substr(table + 7));
+  CHECK(objects > 7);  // patterns among them
+  for (int object = 1; object < objects; ++object, line += 20) {
     const std::string begin = std::to_string(object) + " 0 obj\n";
     CHECK(pdf.compare(std::stoul(pdf.substr(line, 10)), begin.size(), begin) == 0);
   }
   CHECK(pdf.find("(a \\(b\\) \\\\ \\265 ?)") != std::string::npos);
+}
+
+TEST_CASE("a PDF picture has the width and the caption that were asked for, and idle time is hatched by its cause") {
+  const Timeline timeline = synthetic_timeline({.devices = 2, .microbatches = 2});
+  const std::string pdf = pdf_report(
+      timeline, {.width_cm = 8.5, .caption = "Two devices, and what a long caption does where a column is narrow"});
+  CHECK(pdf.find(" 240.94 ") != std::string::npos);  // of the MediaBox: 8.5 cm in points
+  CHECK(pdf.find("(Two devices, and what a long caption does") != std::string::npos);
+  CHECK(pdf.find("is narrow)") != std::string::npos);
+  CHECK(pdf.find("/PatternType 1") != std::string::npos);
+  CHECK(pdf.find("(idle: warm-up)") != std::string::npos);
+  CHECK(pdf_report(timeline).find(" 453.54 ") != std::string::npos);
 }
 
 TEST_CASE("ten times the microbatches do not make a long PDF picture larger than its hairs allow") {

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_timeline.hpp"
@@ -36,6 +38,23 @@ TEST_CASE("every action has its tooltip and every microbatch number stands where
 TEST_CASE("the title says schedule, makespan and bubble") {
   const std::string svg = svg_report(synthetic_timeline({.devices = 4, .microbatches = 8, .update_ns = 0}));
   CHECK(svg.find("1f1b on 4 devices, 8 microbatches, simulated: makespan 33 ms, bubble 27.3 %") != std::string::npos);
+}
+
+TEST_CASE("a picture for paper has its width in cm, text of the same size, and its caption in lines") {
+  const Timeline timeline = synthetic_timeline({.devices = 4, .microbatches = 8});
+  const std::string narrow =
+      svg_report(timeline, {.width_cm = 8.5, .caption = "One & two, " + std::string(60, 'x') + " end"});
+  CHECK(narrow.find(" width=\"8.5cm\" viewBox=\"0 0 425 ") != std::string::npos);
+  CHECK(narrow.find(">One &amp; two,<") != std::string::npos);
+  CHECK(narrow.find("makespan 33.5 ms · bubble") != std::string::npos);
+  CHECK(svg_report(timeline).find("cm\"") == std::string::npos);
+}
+
+TEST_CASE("text is broken at blanks, and a long word stays whole") {
+  CHECK(wrapped_text("ab cd  ef\ngh", 5) == std::vector<std::string>{"ab cd", "ef gh"});
+  CHECK(wrapped_text("abcdefgh ij", 4) == std::vector<std::string>{"abcdefgh", "ij"});
+  CHECK(wrapped_text("µµ µµ", 5).size() == 1);
+  CHECK(wrapped_text("", 5).empty());
 }
 
 TEST_CASE("a name with markup stays text") {

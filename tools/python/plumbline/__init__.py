@@ -6,10 +6,26 @@
 
 Keyword arguments are the options of the command of the same name, with underscores; `help(plumbline.simulate)` lists
 them. What a command would refuse raises `plumbline.Error` with the same words.
+
+The process keeps memory that a simulation frees for the next one, which makes large timelines several times faster;
+`release_memory()` gives it back to the system. The environment variable PLUMBLINE_KEEP_MEMORY=0 leaves the allocator
+of the process as it is.
 """
+import os as _os
+
+from . import _core
 from ._core import LANES, MEMORY_CLASSES, OPS, Error
 from .questions import InvalidSchedule, compare, convert, plan, schedule, simulate, sweep, validate
 from .documents import Columns, Comparison, Plan, Schedule, Sweep, Timeline, Validation
 
+if _os.environ.get("PLUMBLINE_KEEP_MEMORY", "1") != "0":
+    _core.keep_freed_memory()
+
+
+def release_memory() -> bool:
+    """Gives memory that earlier simulations have freed back to the system. Returns whether there was any."""
+    return _core.release_freed_memory()
+
+
 __all__ = ["LANES", "MEMORY_CLASSES", "OPS", "Columns", "Comparison", "Error", "InvalidSchedule", "Plan", "Schedule",
-           "Sweep", "Timeline", "Validation", "compare", "convert", "plan", "schedule", "simulate", "sweep", "validate"]
+           "Sweep", "Timeline", "Validation", "compare", "convert", "plan", "release_memory", "schedule", "simulate", "sweep", "validate"]

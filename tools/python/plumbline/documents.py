@@ -3,18 +3,19 @@ import csv
 import html
 import io
 import json
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from . import _core
 
 
-def _array(column: "_core.Column") -> Any:
+def _array(column: Any) -> Any:
     """The column itself, not a copy: a numpy array, or a memoryview where numpy is missing. Both keep it alive."""
+    view: Any = memoryview(column)
     try:
         import numpy
     except ImportError:
-        return memoryview(column)
-    return numpy.asarray(memoryview(column))
+        return view
+    return numpy.asarray(view)
 
 
 class Columns:
@@ -86,10 +87,13 @@ class Timeline:
         """The timeline document as `plumbline simulate --json` writes it; a summary if there are no spans."""
         return self._job.json(not self._has_spans)
 
-    def report(self, name: str) -> str:
-        """The run in one of the report formats: "html", "svg", "csv", "tikz", "pdf" or "trace"."""
+    def report(self, name: str, *, width: Optional[float] = None, caption: str = "") -> str:
+        """The run in one of the report formats: "html", "svg", "csv", "tikz", "pdf" or "trace".
+
+        width: of a picture (svg, pdf, tikz), in cm. caption: stands under it (svg, pdf).
+        """
         self._need_spans()
-        return self._job.report(name)
+        return self._job.report(name, width, caption)
 
     def _need_spans(self) -> None:
         if not self._has_spans:
@@ -105,7 +109,7 @@ class Timeline:
         return f"<Timeline: step {self.step_time_ns / 1e6:g} ms, bubble {self.bubble_fraction:.2%}>"
 
     def _repr_svg_(self) -> "str | None":
-        return self._job.report("svg") if self._has_spans else None
+        return self.report("svg") if self._has_spans else None
 
     def _repr_html_(self) -> str:
         drawing = self._repr_svg_() or ""

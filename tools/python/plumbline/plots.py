@@ -11,11 +11,18 @@ def _new_axes(axes: Optional[Any]) -> Any:
     return axes if axes is not None else matplotlib.pyplot.subplots(figsize=(6.4, 2.4))[1]
 
 
+def _readable_on(colour: str) -> str:
+    """Black or white, whichever has more contrast on `colour` ("#rrggbb"), by the relative luminance of WCAG 2."""
+    shares = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
+
+
 def timeline(run: Timeline, axes: Optional[Any] = None) -> Any:
     """Compute spans over time in ms, a row per device, a colour per op, the microbatch in every span that has room."""
     axes = _new_axes(axes)
     spans = run.spans
-    colours = {"F": "#9ecae1", "B": "#31a354", "I": "#74c476", "W": "#fdae6b", "R": "#bcbddc", "U": "#d9d9d9"}
+    colours = dict(zip(_core.OPS, _core.OP_COLOURS))
     compute = _core.LANES.index("compute")
     seen = set()
     for i in range(len(spans)):
@@ -25,10 +32,11 @@ def timeline(run: Timeline, axes: Optional[Any] = None) -> Any:
         start, width = spans.start_ns[i] / 1e6, (spans.end_ns[i] - spans.start_ns[i]) / 1e6
         label = None if op in seen else op
         seen.add(op)
-        axes.barh(spans.device[i], width, left=start, height=0.9, color=colours.get(op, "#cccccc"), edgecolor="black",
+        axes.barh(spans.device[i], width, left=start, height=0.9, color=colours[op], edgecolor="black",
                   linewidth=0.3, label=label)
         if width * 1e6 * 60 > run.makespan_ns:
-            axes.text(start + width / 2, spans.device[i], str(spans.microbatch[i]), ha="center", va="center", fontsize=6)
+            axes.text(start + width / 2, spans.device[i], str(spans.microbatch[i]), ha="center", va="center", fontsize=6,
+                      color=_readable_on(colours[op]))
     axes.invert_yaxis()
     axes.set_yticks(sorted({int(device) for device in spans.device}))
     axes.set_xlabel("time (ms)")

@@ -1,4 +1,4 @@
-#include "trainer/methods/stability.hpp"
+#include "sim/stability/stability.hpp"
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>

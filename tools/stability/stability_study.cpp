@@ -1,4 +1,4 @@
-#include "tools/training/stability_study.hpp"
+#include "tools/stability/stability_study.hpp"
 
 #include <algorithm>
 #include <array>

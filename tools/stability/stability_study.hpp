@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/stability/stability.hpp"
 #include "tools/reports/plot_page.hpp"
-#include "trainer/methods/stability.hpp"
 
 namespace plumb {
 

@@ -1,0 +1,141 @@
+#include "tools/ask/trace_question.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "schedules/document/walk.hpp"
+#include "sim/traces/run_samples.hpp"
+#include "tools/formats/run_files.hpp"
+#include "tools/tables/timeline_text.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/words.hpp"
+
+namespace plumb {
+namespace {
+
+/// "traced steps     305.5 ms (shown), 307.7 ms"
+std::string steps_text(const TracedRun& run) {
+  const std::vector<std::int32_t> calm = calm_steps(run.step_ns);
+  std::string text = "traced steps    ";
+  for (std::size_t k = 0; k < run.step_ns.size(); ++k) {
+    const bool disturbed = !std::ranges::binary_search(calm, static_cast<std::int32_t>(k));
+    text += (k == 0 ? " " : ", ") + time_text(run.step_ns[k]);
+    if (static_cast<std::int32_t>(k) == run.step) text += " (shown)";
+    if (disturbed) text += " (disturbed)";
+  }
+  text += '\n';
+  for (const std::string& sentence : run.left_out) text += sentence + '\n';
+  for (const std::int32_t rank : run.missing_ranks) {
+    text += "rank " + std::to_string(rank) +
+            "           its trace is missing, so what it did is unknown; waits for it count as 'missing rank'\n";
+  }
+  const auto moved = [](std::int64_t ns) { return ns != 0; };
+  if (std::ranges::any_of(run.clock_offsets_ns, moved)) {
+    text += "clocks moved by ";
+    for (std::size_t rank = 0; rank < run.clock_offsets_ns.size(); ++rank) {
+      text += (rank == 0 ? " " : ", ") + time_text(run.clock_offsets_ns[rank]);
+    }
+    text += "; a message then arrives at most " + time_text(run.clock_residual_ns) + " before it was sent\n";
+  }
+  return text;
+}
+
+/// Op, stage and microbatch of the passes of every device, in order.
+using PassOrders = std::vector<std::vector<std::tuple<Op, std::int32_t, std::int64_t>>>;
+
+bool is_pass(const Action& action) { return action.op <= Op::kW; }
+
+std::tuple<Op, std::int32_t, std::int64_t> pass_of(const Action& action) {
+  return {action.op, static_cast<std::int32_t>(action.stage), static_cast<std::int64_t>(action.microbatch)};
+}
+
+/// Of a generated schedule; nothing where there is none of this size.
+PassOrders orders_of(std::string_view name, const ScheduleParams& params) {
+  PassOrders orders;
+  try {
+    for (const DeviceList& list : generate(name, params).devices) {
+      auto& order = orders.emplace_back();
+      walk(list, [&](const Action& action) {
+        if (is_pass(action)) order.push_back(pass_of(action));
+      });
+    }
+  } catch (const Error&) {
+    orders.clear();
+  }
+  return orders;
+}
+
+}  // namespace
+
+void TraceQuestion::add_run_to(OptionTable& table) {
+  table.positionals(files, 1, "FILE,traces")
+      .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)");
+}
+
+void TraceQuestion::add_messages_to(OptionTable& table) {
+  table
+      .text("message-bytes", message_bytes, "SIZE",
+            "size of this run's messages, such as 4MiB, which traces do not tell")
+      .texts("messages", messages, "FILE",
+             "what messages of other sizes take, for --profile: the profile of another run on the same machine, or a "
+             "ping-pong (CSV with the columns bytes and median_us); may be repeated");
+}
+
+TracedRun TraceQuestion::read() const {
+  std::optional<std::int32_t> asked;
+  if (step) asked = static_cast<std::int32_t>(*step);
+  return read_traces(files, asked);
+}
+
+RunProfile TraceQuestion::profile(const TracedRun& run) const {
+  RunProfile profile = run.known_profile();
+  if (!message_bytes.empty()) {
+    profile.message_bytes = parse_bytes(message_bytes, "--message-bytes");
+    if (!profile.messages.empty()) profile.messages.front().bytes = profile.message_bytes;
+  }
+  for (const std::string& file : messages) {
+    if (profile.message_bytes == 0 || profile.messages.empty())
+      throw Error("--messages: the size of the run's own messages is not known, expected --message-bytes");
+    const std::string text = read_text_file(file, kProfileFile);
+    if (text.starts_with('{')) {
+      add_message_sizes(profile, run_profile_from_json(text, file).messages);
+      continue;
+    }
+    // NCCL moves bytes with kernels; a call of gloo or MPI copies them.
+    const bool calls_move_bytes = run.backend != "nccl";
+    const auto own = std::ranges::find(profile.messages, profile.message_bytes, &MeasuredMessages::bytes);
+    add_message_sizes(profile, with_ping_pong(*own, ping_pong_from_csv(text, file), calls_move_bytes));
+  }
+  return profile;
+}
+
+std::string traced_schedule(const Timeline& run) {
+  PassOrders executed(run.devices.size());
+  std::int32_t stages = 0;
+  for (const Span& span : run.spans) {
+    if (span.lane == Lane::kCompute && is_pass(span.action))
+      executed[index(span.device)].push_back(pass_of(span.action));
+    stages = std::max(stages, static_cast<std::int32_t>(span.action.stage) + 1);
+  }
+  ScheduleParams params;
+  params.num_devices = static_cast<std::int32_t>(run.devices.size());
+  params.num_microbatches = run.num_microbatches / run.updates;
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (!spec.synchronous || spec.inference || !spec.alias_of.empty()) continue;
+    for (const std::int32_t chunks : {0, stages / params.num_devices}) {
+      params.chunks = chunks;
+      if (orders_of(spec.name, params) == executed) return std::string(spec.name);
+    }
+  }
+  return "";
+}
+
+std::string traced_text(const TracedRun& run) {
+  return figures_text(run.timeline()) + steps_text(run) + '\n' + devices_text(run.timeline());
+}
+
+}  // namespace plumb
