@@ -22,10 +22,12 @@ std::int64_t layout_ns(const JsonValue& milliseconds, double least) {
 
 }  // namespace
 
-std::optional<std::int64_t> LayoutSource::share_ns(std::int32_t stages, double share) {
-  const std::optional<StepOfLayout> all = step({1, stages});
-  if (!all) return {};
-  return std::llround(static_cast<double>(all->ns) * share);
+std::optional<std::int64_t> LayoutSource::share_ns(JobLayout layout, double share) {
+  for (std::int32_t pipelines = layout.pipelines; pipelines > 0; --pipelines) {
+    const std::optional<StepOfLayout> all = step({pipelines, layout.stages});
+    if (all) return std::llround(static_cast<double>(all->ns) * share * pipelines);
+  }
+  return {};
 }
 
 std::optional<StepOfLayout> LayoutTable::step(JobLayout layout) {

@@ -52,8 +52,9 @@ class LayoutSource {
   virtual std::string refusal() const { return {}; }
   /// Into how many microbatches the samples of a step can be divided among pipelines.
   virtual std::int64_t microbatches() const { return 64; }
-  /// A step of one pipeline of `stages` that takes `share` of all samples of a step.
-  virtual std::optional<std::int64_t> share_ns(std::int32_t stages, double share);
+  /// A step of one of `layout.pipelines` pipelines, which has `layout.stages` stages and takes `share` of all samples
+  /// of a step. Without a better way, as long as its samples take in the layout with the most pipelines up to these.
+  virtual std::optional<std::int64_t> share_ns(JobLayout layout, double share);
 };
 
 /// Measured steps of layouts.

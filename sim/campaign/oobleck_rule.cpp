@@ -11,7 +11,7 @@ namespace plumb {
 namespace {
 
 /// Instances that are compared for one number of nodes.
-constexpr std::int64_t kMostInstances = 20'000;
+constexpr std::int64_t kMostInstances = 2'000;
 
 struct OobleckSettings {
   std::int32_t least = 1;      ///< nodes of the shortest pipeline
@@ -143,20 +143,27 @@ class OobleckRule final : public CampaignRule {
   std::optional<OobleckPlan> plan_for(std::int32_t nodes) {
     const auto [found, is_new] = plans_.try_emplace(nodes);
     if (!is_new) return found->second;
-    std::vector<std::int32_t> sizes;
-    for (const std::int32_t length : book_.source().lengths()) {
-      if (length >= settings_.least && length < 2 * settings_.least && length <= nodes && whole_ns(length) > 0) {
-        sizes.push_back(length);
-      }
-    }
-    std::optional<OobleckPlan> best;
-    // The most nodes that the sizes can use; with fewer pipelines than are to be tolerated only where there is no other
-    // way.
-    for (std::int32_t used = nodes; !best && used >= settings_.least && !sizes.empty(); --used) {
-      best = best_instance(used, sizes, settings_.tolerated + 1);
-      if (!best) best = best_instance(used, sizes, 1);
-    }
+    // Fewer pipelines than the losses ask for only where there is no other way.
+    std::optional<OobleckPlan> best = best_plan(nodes, settings_.tolerated + 1);
+    if (!best) best = best_plan(nodes, 1);
     found->second = best;
+    return best;
+  }
+
+  /// Sizes from n to 2 n - 1 can use any number of nodes from n on; n is the least size, and its doubles.
+  std::optional<OobleckPlan> best_plan(std::int32_t nodes, std::int32_t least_pipelines) {
+    std::optional<OobleckPlan> best;
+    for (std::int32_t n = settings_.least; n <= nodes; n *= 2) {
+      std::vector<std::int32_t> sizes;
+      for (const std::int32_t length : book_.source().lengths()) {
+        if (length >= n && length < 2 * n && length <= nodes && whole_ns(length) > 0) sizes.push_back(length);
+      }
+      if (sizes.empty()) continue;
+      // As many nodes as these sizes can use.
+      std::optional<OobleckPlan> plan;
+      for (std::int32_t used = nodes; !plan && used >= n; --used) plan = best_instance(used, sizes, least_pipelines);
+      if (plan && (!best || plan->step_ns < best->step_ns)) best = plan;
+    }
     return best;
   }
 
@@ -188,7 +195,10 @@ class OobleckRule final : public CampaignRule {
     }
     const std::vector<std::int64_t> shares = shared_microbatches(each, microbatches);
     std::int64_t longest = 0;
-    for (std::size_t at = 0; at < shares.size(); ++at) longest = std::max(longest, share_ns(lengths[at], shares[at]));
+    for (std::size_t at = 0; at < shares.size(); ++at) {
+      const JobLayout one{static_cast<std::int32_t>(lengths.size()), lengths[at]};
+      longest = std::max(longest, share_ns(one, shares[at]));
+    }
     return longest;
   }
 
@@ -197,11 +207,11 @@ class OobleckRule final : public CampaignRule {
     return step ? step->ns : 0;
   }
 
-  std::int64_t share_ns(std::int32_t length, std::int64_t microbatches) {
-    const auto [found, is_new] = share_ns_.try_emplace({length, microbatches});
+  std::int64_t share_ns(JobLayout layout, std::int64_t microbatches) {
+    const auto [found, is_new] = share_ns_.try_emplace({layout, microbatches});
     if (is_new) {
       const double share = static_cast<double>(microbatches) / static_cast<double>(book_.source().microbatches());
-      found->second = book_.source().share_ns(length, share).value_or(0);
+      found->second = book_.source().share_ns(layout, share).value_or(0);
     }
     return found->second;
   }
@@ -209,7 +219,7 @@ class OobleckRule final : public CampaignRule {
   OobleckSettings settings_;
   LayoutBook& book_;
   std::map<std::int32_t, std::optional<OobleckPlan>> plans_;  ///< by nodes
-  std::map<std::pair<std::int32_t, std::int64_t>, std::int64_t> share_ns_;
+  std::map<std::pair<JobLayout, std::int64_t>, std::int64_t> share_ns_;
   std::optional<OobleckPlan> plan_;
   std::vector<std::int32_t> lengths_;     ///< of the pipelines that last ran
   std::map<std::int32_t, Stage> stages_;  ///< by node

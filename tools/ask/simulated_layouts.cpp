@@ -44,10 +44,15 @@ std::optional<StepOfLayout> SimulatedLayouts::step(JobLayout layout) {
   return simulated(layout, (job_.microbatches + layout.pipelines - 1) / layout.pipelines);
 }
 
-std::optional<std::int64_t> SimulatedLayouts::share_ns(std::int32_t stages, double share) {
-  const auto step = simulated({1, stages}, std::llround(share * static_cast<double>(job_.microbatches)));
-  if (!step) return {};
-  return step->ns;
+std::optional<std::int64_t> SimulatedLayouts::share_ns(JobLayout layout, double share) {
+  const auto microbatches = std::llround(share * static_cast<double>(job_.microbatches));
+  // Pipelines of several lengths reduce gradients together as so many of this one's length would, where the cluster has
+  // room for these.
+  for (std::int32_t pipelines = layout.pipelines; pipelines > 0; --pipelines) {
+    const auto step = simulated({pipelines, layout.stages}, microbatches);
+    if (step) return step->ns;
+  }
+  return {};
 }
 
 std::optional<StepOfLayout> SimulatedLayouts::simulated(JobLayout layout, std::int64_t microbatches) {

@@ -34,7 +34,7 @@ class SimulatedLayouts final : public LayoutSource {
   std::vector<std::int32_t> lengths() const override { return lengths_; }
   std::int32_t most_pipelines(std::int32_t stages) const override;
   std::int64_t microbatches() const override { return job_.microbatches; }
-  std::optional<std::int64_t> share_ns(std::int32_t stages, double share) override;
+  std::optional<std::int64_t> share_ns(JobLayout layout, double share) override;
 
   std::string refusal() const override { return refusal_; }
 
