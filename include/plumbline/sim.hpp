@@ -2,6 +2,7 @@
 
 // What would happen: timelines and comparisons. Library: plumb::sim.
 
+#include "sim/campaign/campaign.hpp"
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
 #include "sim/simulate.hpp"

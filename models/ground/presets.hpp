@@ -7,7 +7,7 @@ namespace plumb {
 
 /// One file of models/presets/, compiled into the library.
 struct Preset {
-  std::string_view name;  ///< of the file, without ".json"
+  std::string_view name;  ///< of the file, without its extension
   std::string_view json;
 };
 
@@ -19,5 +19,11 @@ std::span<const Preset> cluster_presets();
 
 /// models/presets/devices, sorted by name.
 std::span<const Preset> device_presets();
+
+/// models/presets/layouts, sorted by name: published steps of jobs by their layout.
+std::span<const Preset> layout_presets();
+
+/// models/presets/traces, sorted by name: when nodes of a cloud came and went, as lines of `NodeTrace`.
+std::span<const Preset> trace_presets();
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-# cmake -DOUTPUT=presets.cpp -DNETWORKS=a.json;b.json -DCLUSTERS=... -DDEVICES=... -P embed.cmake
-# Writes the JSON files as string literals, so that the program does not depend on the source tree.
+# cmake -DOUTPUT=presets.cpp -DNETWORKS=a.json;b.json -DCLUSTERS=... -DDEVICES=... -DLAYOUTS=... -DTRACES=... -P embed.cmake
+# Writes the files as string literals, so that the program does not depend on the source tree.
 function(embed function_name files)
   set(rows "")
   foreach(file IN LISTS files)
@@ -16,5 +16,7 @@ set(text "#include <array>\n\n#include \"models/ground/presets.hpp\"\n\nnamespac
 embed(network_presets "${NETWORKS}")
 embed(cluster_presets "${CLUSTERS}")
 embed(device_presets "${DEVICES}")
+embed(layout_presets "${LAYOUTS}")
+embed(trace_presets "${TRACES}")
 string(APPEND text "}  // namespace plumb\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -45,6 +45,7 @@ struct UnitOrder {
 struct UnitLane {
   Op op{};
   std::int64_t offset = 0;
+  bool with_next = false;  ///< overlapped with the unit of the next lane
 };
 
 /// Writes one device's units, as blocks of consecutive microbatches. Chunk c of device d is stage c * p + d; forwards
@@ -61,7 +62,7 @@ struct UnitWriter {
       std::int64_t count = end - begin;
       for (const UnitLane& lane : lanes) count = std::min(count, order.at(begin + lane.offset).run);
       list.each(count, [&] {
-        for (const UnitLane& lane : lanes) write(lane.op, order.at(begin + lane.offset));
+        for (const UnitLane& lane : lanes) write(lane.op, order.at(begin + lane.offset), lane.with_next);
       });
       begin += count;
     }
@@ -86,8 +87,11 @@ struct UnitWriter {
  private:
   StageId stage(std::int64_t chunk) const { return StageId{static_cast<std::int32_t>(chunk) * num_devices + device}; }
 
-  void write(Op op, const UnitOrder::Unit& unit) const {
-    list.add(stage(op == Op::kF ? unit.chunk : order.chunks - 1 - unit.chunk), op, unit.microbatch);
+  void write(Op op, const UnitOrder::Unit& unit, bool with_next) const {
+    Action action =
+        ListBuilder::action(stage(op == Op::kF ? unit.chunk : order.chunks - 1 - unit.chunk), op, unit.microbatch);
+    action.overlaps_next = with_next;
+    list.add_all({&action, 1});
   }
 };
 

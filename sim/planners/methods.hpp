@@ -26,5 +26,11 @@ Plan plan_galvatron(const PlanProblem& problem);
 Plan plan_dynapipe(const PlanProblem& problem);
 Plan plan_diffusionpipe(const PlanProblem& problem);
 Plan plan_autopipe_dynamic(const PlanProblem& problem);
+Plan plan_baechi(const PlanProblem& problem);
+Plan plan_whale(const PlanProblem& problem);
+Plan plan_osdp(const PlanProblem& problem);
+Plan plan_oobleck(const PlanProblem& problem);
+Plan plan_petals(const PlanProblem& problem);
+Plan plan_helix(const PlanProblem& problem);
 
 }  // namespace plumb

@@ -66,6 +66,7 @@ CASES = {
     'advise': Case(f'advise {TRACES} --save a.csv --json a.json', ['a.csv', 'a.json']),
     'plan': Case('plan --network gpt-tiny --cluster h100-1x2 --batch 4 --simulations 5 --json a.json --html a.html -o s.json',
                  ['a.json', 'a.html', 's.json'], times=True),
+    'campaign': Case('campaign --mtbf 2 --nodes 24 --hours 2 --layouts bamboo-gpt2 --json a.json --html a.html', ['a.json', 'a.html']),
     'schedules': Case('schedules --pages pages', folder='pages'),
     'profile': Case('profile --network gpt-tiny --sequence 8 --samples 1 -p 2 --rounds 2 -o a.json', ['a.json'], times=True),
     'train': Case(TRAIN + ' --json a.json --html a.html --losses a.csv', ['a.json', 'a.html', 'a.csv'], times=True),

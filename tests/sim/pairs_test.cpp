@@ -222,6 +222,84 @@ TEST_CASE("stp hides all-reduces in pairs: 6 m + (p - 1)(1 + a) + 2 p a with equ
   }
 }
 
+TEST_CASE("1f1b-overlap takes p (F + B) + (m - 1) FB, and interleaved-overlap its closed form") {
+  struct Row {
+    std::int32_t p, v;
+    std::int64_t m;
+    double sum, hidden;  ///< step with FB = 3 = F + B, and with FB = 2.5
+    std::vector<double> stashes;
+  };
+  for (const Row& row : {Row{4, 1, 8, 33, 29.5, {8, 6, 4, 2}}, Row{4, 1, 16, 57, 49.5, {8, 6, 4, 2}},
+                         Row{8, 1, 32, 117, 101.5, {16, 14, 12, 10, 8, 6, 4, 2}},
+                         Row{4, 2, 8, 57, 51.5, {12, 10, 8, 6}}, Row{4, 2, 16, 105, 91.5, {12, 10, 8, 6}}}) {
+    CAPTURE(row.p);
+    CAPTURE(row.m);
+    const std::string_view name = row.v == 1 ? "1f1b-overlap" : "interleaved-overlap";
+    const std::int32_t chunks = row.v == 1 ? 0 : row.v;
+    const auto takes = [&](std::string_view cost) {
+      return units({.name = name, .p = row.p, .m = row.m, .cost = cost, .chunks = chunks});
+    };
+    CHECK(takes("F=1,B=2,FB=3") == row.sum);
+    CHECK(takes("F=1,B=2,FB=2.5") == row.hidden);
+    // From the parts of passes: F = 1 + 0.5, B = 1 + max(0.5, 1), FB = max(1 + 2, 0.5 + 0.5, 1.5, 2) = 3 for 3.5.
+    const double chunks_of_all = static_cast<double>(row.m * row.v);
+    const double paired = chunks_of_all - static_cast<double>((row.v - 1) * row.p) - 1;
+    CHECK(takes("F=1,I=1,W=1,F.comm=0.5,I.comm=0.5") == (chunks_of_all + row.p - 1) * 3.5 - paired * 0.5);
+    const Timeline timeline = simulated({.name = name, .p = row.p, .m = row.m, .chunks = chunks});
+    for (std::size_t d = 0; d < row.stashes.size(); ++d) {
+      CHECK(timeline.devices[d].peak_activations == row.stashes[d]);
+    }
+  }
+}
+
+TEST_CASE("twice the warm-up of 1f1b-overlap hides transfers, too: 39, 67 and 139 for 41, 71 and 151 of 1f1b") {
+  const std::string_view cost = "F=1,B=2,FB=3,comm=0.5";
+  for (const auto& [p, m, overlapped, plain] :
+       {std::tuple{4, 8, 39.0, 41.0}, std::tuple{4, 16, 67.0, 71.0}, std::tuple{8, 32, 139.0, 151.0}}) {
+    CAPTURE(p);
+    CAPTURE(m);
+    CHECK(units({.name = "1f1b-overlap", .p = p, .m = m, .cost = cost}) == overlapped);
+    CHECK(units({.name = "1f1b", .p = p, .m = m, .cost = cost}) == plain);
+  }
+}
+
+TEST_CASE("on networks dualpipe is idle for (p/2 - 1)(FB + B - 3 W), as published, and F - I more where they differ") {
+  for (const auto& [network, tensor] :
+       {std::pair{"gpt3-13b", 8}, std::pair{"gpt3-13b", 2}, std::pair{"llama2-70b", 8}}) {
+    CAPTURE(network);
+    CAPTURE(tensor);
+    const Cluster cluster = load_cluster("a100-4x8");
+    const Network layers = load_network(network);
+    const JobCosts priced = job_costs(layers, equal_partition(layers, 4), {cluster, 4}, {.tensor = tensor});
+    for (const bool equal : {false, true}) {
+      // Of the network's inner stages: the formula knows equal stages, free transfers and no updates.
+      StageTimes stage = priced.costs.times[1];
+      stage.u = 0;
+      if (equal) stage.i = stage.f;
+      if (equal) stage.b = stage.i + stage.w;
+      const Ticks pair = std::max({stage.f - stage.f_comm.shown + stage.b - stage.b_comm.shown,
+                                   stage.f_comm.all + stage.b_comm.all, stage.f, stage.b});
+      CHECK(pair < stage.f + stage.b);
+      for (const auto& [name, p, m] :
+           {std::tuple{"dualpipe", 4, 12}, std::tuple{"dualpipe", 8, 20}, std::tuple{"dualpipev", 4, 10}}) {
+        CAPTURE(name);
+        CAPTURE(p);
+        const Schedule schedule = schedule_of({.name = name, .p = p, .m = m});
+        StageCosts costs;
+        costs.times.assign(static_cast<std::size_t>(schedule.num_stages), stage);
+        costs.base = priced.costs.base;
+        Ticks idle = 0;
+        for (const DeviceSummary& device : simulate(lower(schedule, costs)).devices) {
+          idle = std::max(idle, device.idle);
+        }
+        const std::int64_t times = schedule.num_stages / 2 - 1;
+        const Ticks published = times * (pair + stage.b - 3 * stage.w);
+        CHECK(std::abs(idle - published - times * (stage.f - stage.i)) <= 3 * times);  // B is rounded on its own
+      }
+    }
+  }
+}
+
 TEST_CASE("on a network a pair takes the largest of both computations, both communications, and each half alone") {
   const Network network = load_network("gpt3-13b");
   const Cluster cluster = load_cluster("a100-4x8");

@@ -36,6 +36,7 @@ using AskedQuestionPtr = std::unique_ptr<AskedQuestion>;
 /// The kind of this name in requests. Throws `Error` with the nearest name for an unknown one.
 AskedQuestionPtr asked_question(std::string_view name);
 
+AskedQuestionPtr asked_campaign();
 AskedQuestionPtr asked_compare();
 AskedQuestionPtr asked_convert();
 AskedQuestionPtr asked_plan();

@@ -4,6 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/simulate.hpp"
+#include "tools/ask/campaign_question.hpp"
 #include "tools/claims/claims.hpp"
 #include "tools/claims/expression.hpp"
 #include "tools/command_line/parse_command_line.hpp"
@@ -89,6 +90,34 @@ Timeline simulated(const std::string& command) {
                           simulation.simulation(schedule));
 }
 
+struct CampaignMetric {
+  std::string_view name;
+  double (*of)(const CampaignResult&);
+};
+
+constexpr std::array<CampaignMetric, 5> kCampaignMetrics{{
+    {"campaign_steps", [](const CampaignResult& run) { return static_cast<double>(run.steps); }},
+    {"campaign_fatal", [](const CampaignResult& run) { return static_cast<double>(run.fatal); }},
+    {"campaign_recoveries", [](const CampaignResult& run) { return static_cast<double>(run.recoveries); }},
+    {"campaign_samples", [](const CampaignResult& run) { return run.samples; }},
+    {"campaign_undisturbed", [](const CampaignResult& run) { return run.undisturbed; }},
+}};
+
+/// The figure of the first rule of a campaign.
+double campaign_metric(const std::string& command, const std::string& name) {
+  CampaignQuestion question;
+  OptionTable parser(CampaignQuestion::kUsage, "");
+  question.add_to(parser);
+  if (!parse_command_line(parser, words_after("campaign", command))) {
+    throw Error("'" + command + "': expected no --help");
+  }
+  const CampaignAnswer answer = question.answer();
+  for (const CampaignMetric& metric : kCampaignMetrics) {
+    if (metric.name == name) return metric.of(answer.outcomes.front().runs.front());
+  }
+  throw_unknown("metric", name, claim_metrics());
+}
+
 constexpr std::string_view kSameWeights = "same_weights";
 constexpr std::string_view kFinalLoss = "final_loss";
 constexpr std::string_view kFinalAccuracy = "final_accuracy";
@@ -115,6 +144,7 @@ double trained_metric(const Claim& claim) {
 }
 
 double metric_of(const std::string& command, const std::string& name) {
+  if (command.starts_with("campaign ")) return campaign_metric(command, name);
   const Timeline timeline = simulated(command);
   for (const Metric& metric : kMetrics) {
     if (metric.name == name) return metric.of(timeline);
@@ -142,6 +172,7 @@ double ours(const Claim& claim) {
 std::vector<std::string_view> claim_metrics() {
   std::vector<std::string_view> names;
   for (const Metric& metric : kMetrics) names.push_back(metric.name);
+  for (const CampaignMetric& metric : kCampaignMetrics) names.push_back(metric.name);
   names.insert(names.end(), {kFinalLoss, kFinalAccuracy, kSameWeights});
   return names;
 }

@@ -61,6 +61,8 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
       {"sweep", "simulate schedules over ranges of sizes and list the best", sweep},
       {"plan", "find the fastest parallel configuration for a cluster", run_plan},
+      {"campaign", "play a job over days while nodes fail and go, by the rules of published systems",
+       run_campaign_command},
       {"explore", "write a page that simulates in a browser", run_explore},
       {"ask", "answer a request document, for programs", run_ask},
       {"stability", "find the largest stable learning rate of asynchronous training", run_stability},

@@ -40,6 +40,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer);
 ExitStatus run_command(const std::vector<Command>& commands, const CommandLine& arguments);
 
 ExitStatus run_ask(const CommandLine& arguments);
+ExitStatus run_campaign_command(const CommandLine& arguments);
 ExitStatus run_explore(const CommandLine& arguments);
 ExitStatus run_schedules(const CommandLine& arguments);
 ExitStatus run_schedule(const CommandLine& arguments);

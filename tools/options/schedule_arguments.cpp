@@ -6,11 +6,15 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/document/methods.hpp"
+#include "schedules/phases/phase_rules.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_program.hpp"
 
 namespace plumb {
 namespace {
+
+/// Of a schedule of any size (schedules/phases/RULES.md).
+constexpr std::string_view kRulesExtension = ".rules";
 
 constexpr NumberRange kPositive32{1, std::numeric_limits<std::int32_t>::max()};
 
@@ -61,6 +65,14 @@ Schedule load_without_methods(const std::string& name_or_file, const ScheduleArg
     throw Error(name_or_file +
                 ": this command runs no programs, expected a file (`plumbline schedule exec:FILE -o OUT` writes one)");
   }
+  if (name_or_file.ends_with(kRulesExtension)) {
+    Schedule schedule =
+        schedule_from_rules(read_text_file(name_or_file), name_or_file, schedule_params(name_or_file, arguments, goal));
+    if (!arguments.recompute.empty()) {
+      schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
+    }
+    return schedule;
+  }
   check_is_no_program(name_or_file);
   if (arguments.devices || arguments.microbatches || arguments.chunks || arguments.updates ||
       !arguments.options.empty() || !arguments.recompute.empty()) {
@@ -94,7 +106,8 @@ bool is_schedule_file(const std::string& name_or_file) {
   if (std::any_of(catalogue.begin(), catalogue.end(), [&](const auto& spec) { return spec.name == name_or_file; })) {
     return false;
   }
-  if (name_or_file == "-" || name_or_file.find('/') != std::string::npos || is_schedule_program(name_or_file)) {
+  if (name_or_file == "-" || name_or_file.ends_with(kRulesExtension) || name_or_file.find('/') != std::string::npos ||
+      is_schedule_program(name_or_file)) {
     return true;
   }
   const auto formats = schedule_formats();

@@ -10,6 +10,7 @@ namespace plumb {
 
 Schedule gpipe(const ScheduleParams& params);
 Schedule one_f_one_b(const ScheduleParams& params);
+Schedule one_f_one_b_overlap(const ScheduleParams& params);
 Schedule one_f_one_b_vocab(const ScheduleParams& params);
 Schedule one_f_one_b_interlaced(const ScheduleParams& params);
 Schedule dapple(const ScheduleParams& params);
@@ -17,6 +18,7 @@ Schedule eager_one_f_one_b(const ScheduleParams& params);
 Schedule kfkb(const ScheduleParams& params);
 Schedule two_stage_backward(const ScheduleParams& params);
 Schedule interleaved(const ScheduleParams& params);
+Schedule interleaved_overlap(const ScheduleParams& params);
 Schedule depth_first(const ScheduleParams& params);
 Schedule breadth_first(const ScheduleParams& params);
 Schedule hanayo(const ScheduleParams& params);
@@ -72,6 +74,13 @@ const std::array kSynchronousRows{
                  .source = "Narayanan et al., PipeDream-Flush, arXiv 2006.09503",
                  .options = {kLimitOption, kRecomputeOption},
                  .make = one_f_one_b},
+    ScheduleSpec{.name = "1f1b-overlap",
+                 .summary =
+                     "1f1b whose forwards and backwards overlap in pairs, so that communication inside of passes "
+                     "is hidden",
+                 .year = 2025,
+                 .source = "NVIDIA, Megatron-LM, combined_1f1b.py",
+                 .make = one_f_one_b_overlap},
     ScheduleSpec{.name = "1f1b-vocab",
                  .summary = "1f1b with embedding and head divided over all devices, their passes in turns between the "
                             "others",
@@ -142,6 +151,16 @@ const std::array kSynchronousRows{
                               "microbatches that pass through a chunk before the device turns to the next chunk"},
                              {"ahead", "N", "0", "additional forwards before the first backward"}},
                  .make = interleaved},
+    ScheduleSpec{.name = "interleaved-overlap",
+                 .summary = "interleaved whose forwards and backwards overlap in pairs, so that the all-to-alls of "
+                            "experts are hidden",
+                 .year = 2025,
+                 .source = "NVIDIA, Megatron-LM, combined_1f1b.py",
+                 .placement = "looped",
+                 .needs = "m a multiple of group, or a remainder of at least p; or m < p",
+                 .options = {{"group", "N", "p",
+                              "microbatches that pass through a chunk before the device turns to the next chunk"}},
+                 .make = interleaved_overlap},
     ScheduleSpec{.name = "depth-first",
                  .summary = "interleaved in groups of p microbatches, the counterpart of breadth-first",
                  .year = 2021,

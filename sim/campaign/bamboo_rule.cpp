@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/campaign/campaign_rule.hpp"
+#include "sim/campaign/campaign_run.hpp"
+
+namespace plumb {
+namespace {
+
+struct BambooSettings {
+  std::int32_t stages = 1;
+  std::int64_t global_ns = 0;  ///< nodes meet again after a loss that nobody can stand in for, and at first
+  std::int64_t local_ns = 0;   ///< nodes meet again after a step
+  double slowdown = 1;         ///< of steps from the first loss to the next meeting
+};
+
+/// A node's place: the pipeline, and the stage in it.
+using Place = std::pair<std::int32_t, std::int32_t>;
+
+/// Every node also keeps a copy of the stage behind its own, so that it can stand in for the node of that stage (of
+/// the first stage: the node of the last). While somebody stands in, steps take longer; after a step, nodes meet to
+/// take new places where spare nodes or a higher risk make that worth it. A loss that nobody can stand in for makes
+/// them meet at once.
+///
+/// Taken from the released simulation, details included: training goes on while nodes meet after such a loss, every
+/// start of a meeting posts its own timer and none is cancelled, spare nodes that go are not counted off, and times
+/// are cut to whole milliseconds.
+class BambooRule final : public CampaignRule {
+ public:
+  BambooRule(const BambooSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
+
+  void handle(const CampaignEvent& event, CampaignRun& run) override {
+    switch (event.kind) {
+      case CampaignEventKind::kReady:
+        take_ready(event.node.id, run);
+        break;
+      case CampaignEventKind::kRemoved:
+        take_removal(event.node.id, run);
+        break;
+      case CampaignEventKind::kFirstTimer:
+      case CampaignEventKind::kSecondTimer:
+        finish_meeting(event.kind, run);
+        break;
+      case CampaignEventKind::kStepDone:
+        take_step_done(run);
+        break;
+      default:
+        break;
+    }
+  }
+
+ private:
+  enum class State : std::uint8_t { kStopped, kMeeting, kRunning };
+  static constexpr CampaignEventKind kGlobal = CampaignEventKind::kFirstTimer;
+  static constexpr CampaignEventKind kLocal = CampaignEventKind::kSecondTimer;
+
+  void take_ready(std::int32_t node, CampaignRun& run) {
+    if (state_ == State::kStopped) {
+      start_meeting(kGlobal, run);
+    } else if (state_ == State::kMeeting) {
+      meeting_.push_back(node);
+    } else {
+      ++spares_;
+    }
+  }
+
+  void take_removal(std::int32_t node, CampaignRun& run) {
+    const std::vector<Place> places = places_of(node);
+    places_.erase(node);
+    if (places.size() > 1) return fail(run);
+    if (places.size() == 1 && !stand_in(places[0], run)) return fail(run);
+    if (state_ != State::kRunning || slowed_) return;
+    slowed_ = true;
+    // The rest of the step under way, and every later step until the next meeting.
+    const std::int64_t left = step_end_ - run.now();
+    run.prolong_step(whole_ms(static_cast<double>(left) * (settings_.slowdown - 1)));
+    step_ns_ = whole_ms(static_cast<double>(step_ns_) * settings_.slowdown);
+  }
+
+  /// Gives the place of a node that went to the one before it. False: that one stands in already.
+  bool stand_in(const Place& lost, const CampaignRun& run) {
+    const Place before{lost.first, lost.second > 0 ? lost.second - 1 : layout_.stages - 1};
+    for (const CampaignNode& node : run.nodes()) {
+      const auto found = places_.find(node.id);
+      if (found == places_.end() || std::ranges::find(found->second, before) == found->second.end()) continue;
+      if (found->second.size() > 1) return false;
+      found->second.push_back(lost);
+      return true;
+    }
+    return true;  // nobody is before it: its place stays empty
+  }
+
+  void fail(CampaignRun& run) {
+    run.count_fatal();
+    start_meeting(kGlobal, run);
+  }
+
+  void start_meeting(CampaignEventKind timer, CampaignRun& run) {
+    state_ = State::kMeeting;
+    run.stand(TimeUse::kReconfiguring);
+    call_nodes(timer, run);
+  }
+
+  void call_nodes(CampaignEventKind timer, CampaignRun& run) {
+    meeting_.clear();
+    for (const CampaignNode& node : run.nodes()) {
+      if (node.ready) meeting_.push_back(node.id);
+    }
+    run.set_timer(timer == kGlobal ? settings_.global_ns : settings_.local_ns, timer, 0);
+  }
+
+  void finish_meeting(CampaignEventKind timer, CampaignRun& run) {
+    for (const std::int32_t id : meeting_) {
+      const bool is_there = std::ranges::any_of(run.nodes(), [id](const CampaignNode& node) { return node.id == id; });
+      if (!is_there) return call_nodes(timer, run);
+    }
+    take_places(run);
+    slowed_ = false;
+    run.count_recovery();
+    run.drop_step();
+    if (layout_.pipelines == 0) {
+      state_ = State::kStopped;
+      run.stand(TimeUse::kWaiting);
+      return;
+    }
+    state_ = State::kRunning;
+    step_ = *book_.step(layout_);
+    step_ns_ = step_.ns;
+    begin_step(run);
+  }
+
+  void take_places(CampaignRun& run) {
+    const auto met = static_cast<std::int32_t>(meeting_.size());
+    layout_ = {met / settings_.stages, settings_.stages};
+    while (layout_.pipelines > 0 && !book_.step(layout_)) --layout_.pipelines;
+    if (layout_.pipelines == 0) layout_ = {};
+    std::int32_t number = 0;
+    for (const std::int32_t node : meeting_) {
+      places_.erase(node);
+      if (number < layout_.nodes()) places_[node] = {{number / layout_.stages, number % layout_.stages}};
+      ++number;
+    }
+    spares_ = met - layout_.nodes();
+    meeting_.clear();
+    run.take_layout(layout_);
+    for (const CampaignNode& node : run.nodes()) run.mark_used(node.id, places_.contains(node.id));
+  }
+
+  void take_step_done(CampaignRun& run) {
+    run.commit();
+    should_meet() ? start_meeting(kLocal, run) : begin_step(run);
+  }
+
+  bool should_meet() const {
+    const auto standing_in =
+        std::ranges::count_if(places_, [](const auto& places) { return places.second.size() > 1; });
+    const std::int64_t active = layout_.nodes() - standing_in;
+    if (standing_in > 0 && spares_ >= standing_in) return true;
+    // The nodes that stand in, and those before them, must not go now.
+    if (standing_in > 0 && static_cast<double>(2 * standing_in) / static_cast<double>(active) > 0.05) return true;
+    return (active + spares_) / settings_.stages > layout_.pipelines &&
+           book_.step({layout_.pipelines + 1, layout_.stages}).has_value();
+  }
+
+  void begin_step(CampaignRun& run) {
+    const auto takes = static_cast<std::int64_t>(std::llround(static_cast<double>(step_ns_) * run.slowest()));
+    run.begin_step(takes, step_.ns, step_.samples);
+    step_end_ = run.now() + takes;
+  }
+
+  std::vector<Place> places_of(std::int32_t node) const {
+    const auto found = places_.find(node);
+    return found == places_.end() ? std::vector<Place>{} : found->second;
+  }
+
+  static std::int64_t whole_ms(double ns) {
+    return static_cast<std::int64_t>(ns / static_cast<double>(kNsPerMillisecond)) * kNsPerMillisecond;
+  }
+
+  BambooSettings settings_;
+  LayoutBook& book_;
+  State state_ = State::kStopped;
+  JobLayout layout_;
+  std::map<std::int32_t, std::vector<Place>> places_;  ///< by node; two: it stands in for another
+  std::vector<std::int32_t> meeting_;
+  std::int64_t spares_ = 0;
+  bool slowed_ = false;
+  StepOfLayout step_;
+  std::int64_t step_ns_ = 0;
+  std::int64_t step_end_ = 0;
+};
+
+}  // namespace
+
+CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book) {
+  const std::optional<JobLayout> usual = book.best(usual_nodes(problem));
+  const double stages = usual ? usual->stages : 1;
+  return std::make_unique<BambooRule>(
+      BambooSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
+                     .global_ns = rule_seconds(problem, "global", 30),
+                     .local_ns = rule_seconds(problem, "local", 20),
+                     .slowdown = rule_number(problem, "slowdown", 1.5, 1)},
+      book);
+}
+
+}  // namespace plumb

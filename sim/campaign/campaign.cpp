@@ -1,0 +1,98 @@
+#include "sim/campaign/campaign.hpp"
+
+#include <algorithm>
+
+#include "models/ground/error.hpp"
+#include "sim/campaign/campaign_rule.hpp"
+#include "sim/campaign/campaign_run.hpp"
+
+namespace plumb {
+namespace {
+
+struct CampaignRuleRow {
+  CampaignRuleSpec spec;
+  CampaignRulePtr (*make)(const CampaignProblem& problem, LayoutBook& book);
+};
+
+constexpr std::array kCampaignRules{
+    CampaignRuleRow{
+        {.name = "checkpoint",
+         .summary = "one layout; stops at a loss, and starts again from the last checkpoint",
+         .source = "Young 1974, Daly 2006; GEMINI, SOSP 2023 (peers)",
+         .options = "every=600 seconds of work between checkpoints (best for the failures, where they are random)\n"
+                    "save=30 seconds that a checkpoint stops the job\n"
+                    "restart=120 seconds from a loss to the next step\n"
+                    "nodes=N that the layout is made for (the mean of the trace)\n"
+                    "peers=K neighbours that keep each other's state in memory (0)"},
+        checkpoint_rule},
+    CampaignRuleRow{
+        {.name = "varuna",
+         .summary = "checkpoint, in the best layout for the nodes that are there",
+         .source = "Athlur et al., Varuna, EuroSys 2022, arXiv 2111.04007",
+         .options = "every=600 seconds of work between checkpoints (best for the failures, where they are random)\n"
+                    "save=30 seconds that a checkpoint stops the job\n"
+                    "restart=120 seconds from a loss to the next step\n"
+                    "peers=K neighbours that keep each other's state in memory (0)"},
+        varuna_rule},
+    CampaignRuleRow{{.name = "bamboo",
+                     .summary = "every node can stand in for the one behind it; nodes meet after a step to take places",
+                     .source = "Thorpe et al., Bamboo, NSDI 2023, arXiv 2204.12013",
+                     .options = "stages=P of every pipeline (those of the best layout for the mean of the trace)\n"
+                                "global=30 seconds to meet at first and after a loss that stops the job\n"
+                                "local=20 seconds to meet after a step\n"
+                                "slowdown=1.5 of steps while somebody stands in"},
+                    bamboo_rule},
+    CampaignRuleRow{{.name = "oobleck",
+                     .summary = "pipelines of several lengths; a loss makes the others share its microbatches",
+                     .source = "Jang et al., Oobleck, SOSP 2023, arXiv 2309.08125",
+                     .options = "least=N nodes of the shortest pipeline (the fewest that the job runs on)\n"
+                                "tolerated=1 losses at once after which every layer is still somewhere\n"
+                                "pause=30 seconds to take other pipelines\n"
+                                "every=600 seconds of work between checkpoints, which are written beside it"},
+                    oobleck_rule},
+    CampaignRuleRow{{.name = "parcae",
+                     .summary = "every minute the fastest layout; any change of nodes costs a restart",
+                     .source = "Duan et al., Parcae, NSDI 2024, arXiv 2403.14097: its throughput-optimized baseline",
+                     .options = "interval=60 seconds\n"
+                                "save=14 seconds to save and load a checkpoint\n"
+                                "restart=30 seconds where the layouts say nothing of it"},
+                    parcae_rule},
+};
+
+/// Throws `Error` for an option that the rule does not have.
+void check_rule_options(const CampaignRuleSpec& spec, const CampaignProblem& problem) {
+  std::vector<std::string_view> known;
+  std::string_view rest = spec.options;
+  while (!rest.empty()) {
+    known.push_back(rest.substr(0, rest.find('=')));
+    const std::size_t end = rest.find('\n');
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  for (const auto& [option, value] : problem.options) {
+    if (std::ranges::find(known, option) == known.end()) {
+      throw_unknown("option of the rule " + std::string(spec.name), option, known);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<CampaignRuleSpec> campaign_rules() {
+  std::vector<CampaignRuleSpec> specs;
+  for (const CampaignRuleRow& row : kCampaignRules) specs.push_back(row.spec);
+  return specs;
+}
+
+CampaignResult run_campaign(const CampaignProblem& problem, std::string_view name, LayoutBook& book) {
+  const auto row = std::ranges::find_if(kCampaignRules, [&](const CampaignRuleRow& r) { return r.spec.name == name; });
+  if (row == kCampaignRules.end()) {
+    std::vector<std::string_view> names;
+    for (const CampaignRuleRow& known : kCampaignRules) names.push_back(known.spec.name);
+    throw_unknown("rule", name, names);
+  }
+  check_rule_options(row->spec, problem);
+  const CampaignRulePtr rule = row->make(problem, book);
+  return CampaignRun(problem, *rule, book).play();
+}
+
+}  // namespace plumb

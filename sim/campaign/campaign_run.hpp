@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "sim/campaign/campaign_result.hpp"
+#include "sim/campaign/campaign_rule.hpp"
+
+namespace plumb {
+
+/// Plays a campaign: takes events in order, keeps nodes and books, and lets the rule decide. Rules call what is public.
+///
+/// The job either makes a step, which ends by itself, or stands still for a reason (`stand`). Steps count for good once
+/// they are committed; what is lost before goes from training to lost.
+class CampaignRun {
+ public:
+  CampaignRun(const CampaignProblem& problem, CampaignRule& rule, LayoutBook& book);
+
+  CampaignResult play();
+
+  std::int64_t now() const { return now_; }
+  /// Those that are there, in the order of their coming.
+  std::span<const CampaignNode> nodes() const { return nodes_; }
+  std::int32_t ready() const;
+  LayoutBook& book() { return book_; }
+
+  /// An event of `kind`, one of the two timers, in `delay_ns`.
+  void set_timer(std::int64_t delay_ns, CampaignEventKind kind, std::int64_t number);
+
+  /// From now on the job stands in `layout` on the first ready nodes, which are marked as used; a layout without nodes
+  /// uses none.
+  void take_layout(JobLayout layout);
+  JobLayout layout() const { return layout_; }
+  /// A rule that keeps places of its own marks the nodes itself.
+  void mark_used(std::int32_t node, bool used);
+  /// Largest factor of the used nodes.
+  double slowest() const;
+
+  /// Starts a step now, which takes `ns`, of which `undisturbed_ns` are its work. One under way is dropped.
+  void begin_step(std::int64_t ns, std::int64_t undisturbed_ns, double samples);
+  /// The step under way, or the one that is just done, takes longer.
+  void prolong_step(std::int64_t ns);
+  bool stepping() const { return step_.under_way; }
+  /// Throws the step under way away: its time is lost.
+  void drop_step();
+  /// Why the job stands still from now on.
+  void stand(TimeUse why);
+
+  /// All steps so far count for good.
+  void commit();
+  /// Steps since the last commit are lost.
+  void lose_uncommitted();
+  void count_fatal() { ++result_.fatal; }
+  void count_recovery() { ++result_.recoveries; }
+
+ private:
+  struct Posted {
+    std::int64_t at = 0;
+    CampaignEventKind kind{};
+    std::int64_t order = 0;  ///< of posting
+    std::int64_t number = 0;
+    std::int32_t node = 0;
+
+    bool operator>(const Posted& other) const {
+      return std::tie(at, kind, order) > std::tie(other.at, other.kind, other.order);
+    }
+  };
+  struct Step {
+    bool under_way = false;
+    std::int64_t start = 0;
+    std::int64_t end = 0;
+    std::int64_t undisturbed = 0;
+    double samples = 0;
+  };
+
+  /// Takes the next event, if there is one before the end; false otherwise.
+  bool take_event();
+  void take_node_event(const NodeEvent& event);
+  void take_ready(std::int32_t id);
+  void take_posted(const Posted& posted);
+  void finish_step();
+  void tell(CampaignEvent event) { rule_.handle(event, *this); }
+  std::vector<CampaignNode>::iterator find_node(std::int32_t id);
+  void advance_to(std::int64_t time);
+  void refresh_rate();
+  /// Books the time from `from_` to `to`.
+  void book_time(std::int64_t to, TimeUse use);
+  /// Books the time from `from_` to now as that of `step`, of which `share` is done.
+  void book_step(const Step& step, double share);
+  void add_phase(std::int64_t to, TimeUse use);
+  void close_books();
+
+  const CampaignProblem& problem_;
+  CampaignRule& rule_;
+  LayoutBook& book_;
+  std::vector<NodeEvent> trace_;
+  std::size_t next_in_trace_ = 0;
+  std::priority_queue<Posted, std::vector<Posted>, std::greater<>> posted_;
+  std::int64_t order_ = 0;
+  std::int64_t now_ = 0;
+  std::int64_t from_ = 0;  ///< up to which time is booked
+  std::vector<CampaignNode> nodes_;
+  JobLayout layout_;
+  Step step_;
+  TimeUse standing_ = TimeUse::kWaiting;
+  double rate_ = 0;     ///< of the ready nodes, undisturbed
+  double node_ns_ = 0;  ///< node time until now
+  std::int64_t uncommitted_training_ = 0;
+  std::int64_t uncommitted_slowed_ = 0;
+  std::int64_t uncommitted_steps_ = 0;
+  double uncommitted_samples_ = 0;
+  std::size_t committed_phases_ = 0;  ///< phases before this one are not touched any more
+  CampaignResult result_;
+};
+
+}  // namespace plumb

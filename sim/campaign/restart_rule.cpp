@@ -1,0 +1,133 @@
+#include "sim/campaign/restart_rule.hpp"
+
+#include <cmath>
+
+namespace plumb {
+namespace {
+
+RestartSettings restart_settings(const CampaignProblem& problem, bool morph) {
+  return {.every_ns = rule_seconds(problem, "every", 600),
+          .save_ns = rule_seconds(problem, "save", 30),
+          .restart_ns = rule_seconds(problem, "restart", 120),
+          .morph = morph,
+          .peers = static_cast<std::int32_t>(rule_number(problem, "peers", 0)),
+          .nodes = static_cast<std::int32_t>(rule_number(problem, "nodes", usual_nodes(problem), 1))};
+}
+
+}  // namespace
+
+void RestartRule::handle(const CampaignEvent& event, CampaignRun& run) {
+  switch (event.kind) {
+    case CampaignEventKind::kReady:
+      if (state_ == State::kWaiting) start_restart(run);
+      break;
+    case CampaignEventKind::kRemoved:
+      take_removal(event.node, run);
+      break;
+    case CampaignEventKind::kFirstTimer:
+      if (event.number != turn_) break;
+      if (state_ == State::kRestarting) {
+        finish_restart(run);
+      } else if (state_ == State::kSaving) {
+        run.commit();
+        work_ns_ = 0;
+        wants_other_layout(run) ? start_restart(run) : begin_step(run);
+      }
+      break;
+    case CampaignEventKind::kStepDone:
+      take_step_done(event.step_ns, run);
+      break;
+    default:
+      break;
+  }
+}
+
+std::optional<JobLayout> RestartRule::wanted(const CampaignRun& run) {
+  const std::int32_t ready = run.ready();
+  if (settings_.morph) return book_.best(ready);
+  if (!fixed_) fixed_ = book_.best(settings_.nodes);
+  if (!fixed_ || fixed_->nodes() > ready) return {};
+  return fixed_;
+}
+
+bool RestartRule::wants_other_layout(const CampaignRun& run) {
+  const std::optional<JobLayout> other = wanted(run);
+  if (!settings_.morph || !other || *other == run.layout()) return false;
+  return book_.step(*other)->samples_per_s() > book_.step(run.layout())->samples_per_s();
+}
+
+void RestartRule::take_removal(const CampaignNode& node, CampaignRun& run) {
+  const bool lost_group = group_is_lost(node);
+  const bool in_layout = node.used && (state_ == State::kTraining || state_ == State::kSaving);
+  if (!in_layout && !lost_group && !(state_ == State::kRestarting && node.ready)) return;
+  if (in_layout) run.drop_step();
+  if (lost_group || (in_layout && settings_.peers < 2)) {
+    run.lose_uncommitted();
+    run.count_fatal();
+    work_ns_ = 0;
+    group_of_.clear();
+  }
+  if (state_ != State::kWaiting) start_restart(run);
+}
+
+bool RestartRule::group_is_lost(const CampaignNode& node) {
+  const auto group = group_of_.find(node.id);
+  if (group == group_of_.end()) return false;
+  return --left_[group->second] <= 0;
+}
+
+void RestartRule::start_restart(CampaignRun& run) {
+  ++turn_;
+  if (!wanted(run)) {
+    state_ = State::kWaiting;
+    run.take_layout({});
+    run.stand(TimeUse::kWaiting);
+    return;
+  }
+  state_ = State::kRestarting;
+  run.stand(TimeUse::kReconfiguring);
+  run.set_timer(settings_.restart_ns, CampaignEventKind::kFirstTimer, turn_);
+}
+
+void RestartRule::finish_restart(CampaignRun& run) {
+  const std::optional<JobLayout> layout = wanted(run);
+  if (!layout) return start_restart(run);
+  run.take_layout(*layout);
+  run.count_recovery();
+  group_of_.clear();
+  left_.clear();
+  std::int32_t place = 0;
+  for (const CampaignNode& node : run.nodes()) {
+    if (!node.used || settings_.peers < 2) continue;
+    const std::int32_t group = place++ / settings_.peers;
+    group_of_[node.id] = group;
+    ++left_[group];
+  }
+  state_ = State::kTraining;
+  begin_step(run);
+}
+
+void RestartRule::take_step_done(std::int64_t work_ns, CampaignRun& run) {
+  work_ns_ += work_ns;
+  if (work_ns_ < settings_.every_ns) return begin_step(run);
+  state_ = State::kSaving;
+  run.stand(TimeUse::kCheckpointing);
+  run.set_timer(settings_.save_ns, CampaignEventKind::kFirstTimer, ++turn_);
+}
+
+void RestartRule::begin_step(CampaignRun& run) {
+  state_ = State::kTraining;
+  const StepOfLayout step = *book_.step(run.layout());
+  const auto slowed = static_cast<std::int64_t>(std::llround(static_cast<double>(step.ns) * run.slowest()));
+  run.begin_step(slowed, step.ns, step.samples);
+}
+
+CampaignRulePtr checkpoint_rule(const CampaignProblem& problem, LayoutBook& book) {
+  return std::make_unique<RestartRule>(restart_settings(problem, false), book);
+}
+
+CampaignRulePtr varuna_rule(const CampaignProblem& problem, LayoutBook& book) {
+  return std::make_unique<RestartRule>(restart_settings(problem, true), book);
+}
+
+}  // namespace plumb

@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "sim/planners/methods.hpp"
+#include "sim/planners/numbers.hpp"
+
+namespace plumb {
+namespace {
+
+/// Operators that run on devices, each when its inputs have arrived. A device sends one output at a time.
+class OperatorRun {
+ public:
+  explicit OperatorRun(const PlanProblem& problem)
+      : problem_(problem), graph_(problem.network.layers), near_(neighbours(graph_)) {
+    devices_ = at(problem.num_devices());
+    device_free_.assign(devices_, 0);
+    sender_free_.assign(devices_, 0);
+    room_.assign(devices_, problem.memory_bytes > 0 ? static_cast<double>(problem.memory_bytes) : kNever);
+    end_.assign(graph_.size(), 0);
+    device_.assign(graph_.size(), devices_);
+    missing_.assign(graph_.size(), 0);
+    for (std::size_t op = 0; op < graph_.size(); ++op) missing_[op] = near_.before[op].size();
+  }
+
+  std::size_t devices() const { return devices_; }
+  const std::vector<std::size_t>& device() const { return device_; }
+  bool is_ready(std::size_t op) const { return device_[op] == devices_ && missing_[op] == 0; }
+  bool has_room(std::size_t op, std::size_t device) const { return memory(op) <= room_[device]; }
+
+  /// Weights, gradients, moments, and what the backward needs.
+  double memory(std::size_t op) const {
+    const LayerNode& node = graph_.nodes[op];
+    if (node.loads_data) return 0;
+    return kStateCopies * static_cast<double>(node.parameter_bytes) + static_cast<double>(node.stash_bytes);
+  }
+
+  /// When `op` could start on `device`.
+  double start(std::size_t op, std::size_t device) const {
+    double start = device_free_[device];
+    for (const std::int32_t from : near_.before[op]) {
+      const double sends = std::max(end_[at(from)], sender_free_[device_[at(from)]]);
+      start = std::max(start, device_[at(from)] == device ? end_[at(from)] : sends + transfer(from));
+    }
+    return start;
+  }
+
+  void place(std::size_t op, std::size_t device) {
+    const double begin = start(op, device);
+    for (const std::int32_t from : near_.before[op]) {
+      const std::size_t sender = device_[at(from)];
+      if (sender != device) sender_free_[sender] = std::max(end_[at(from)], sender_free_[sender]) + transfer(from);
+    }
+    device_[op] = device;
+    room_[device] -= memory(op);
+    const LayerNode& node = graph_.nodes[op];
+    const double speed = problem_.speed_of(static_cast<std::int32_t>(device));
+    end_[op] = begin + (node.loads_data ? 0 : static_cast<double>(node.total_ns()) / speed);
+    device_free_[device] = end_[op];
+    for (const std::int32_t to : near_.after[op]) --missing_[at(to)];
+  }
+
+  double makespan() const { return *std::max_element(end_.begin(), end_.end()); }
+
+ private:
+  double transfer(std::int32_t from) const {
+    const double bytes_per_s = problem_.bytes_per_s_between(static_cast<std::int32_t>(devices_));
+    return static_cast<double>(graph_.nodes[at(from)].output_bytes) / bytes_per_s * 1e9;
+  }
+
+  const PlanProblem& problem_;
+  const LayerGraph& graph_;
+  Neighbours near_;
+  std::size_t devices_ = 0;
+  std::vector<double> device_free_;
+  std::vector<double> sender_free_;
+  std::vector<double> room_;
+  std::vector<double> end_;           ///< by operator
+  std::vector<std::size_t> device_;   ///< by operator; `devices_`: not placed
+  std::vector<std::size_t> missing_;  ///< inputs that are not placed
+};
+
+[[noreturn]] void refuse_operator(const LayerGraph& graph, std::size_t op) {
+  throw Error("baechi: layer '" + graph.nodes[op].id + "' fits on no device");
+}
+
+/// Fills device after device in topological order, each up to an equal share of the memory and the largest operator.
+void place_by_topology(const LayerGraph& graph, OperatorRun& run) {
+  double sum = 0;
+  double largest = 0;
+  for (std::size_t op = 0; op < graph.size(); ++op) {
+    sum += run.memory(op);
+    largest = std::max(largest, run.memory(op));
+  }
+  const double cap = std::floor(sum / static_cast<double>(run.devices())) + largest;
+  std::size_t device = 0;
+  double used = 0;
+  for (std::size_t op = 0; op < graph.size(); ++op) {
+    if (used + run.memory(op) > cap && device + 1 < run.devices()) {
+      ++device;
+      used = 0;
+    }
+    if (!run.has_room(op, device)) refuse_operator(graph, op);
+    run.place(op, device);
+    used += run.memory(op);
+  }
+}
+
+/// Of all operators that are ready and devices with room, the pair that can start earliest, again and again.
+void place_by_earliest_start(const LayerGraph& graph, OperatorRun& run, const StopSign& stop) {
+  for (std::size_t placed = 0; placed < graph.size(); ++placed) {
+    stop.check();
+    double earliest = kNever;
+    std::size_t best_op = 0;
+    std::size_t best_device = 0;
+    std::size_t first_ready = graph.size();
+    for (std::size_t op = 0; op < graph.size(); ++op) {
+      if (!run.is_ready(op)) continue;
+      first_ready = std::min(first_ready, op);
+      for (std::size_t device = 0; device < run.devices(); ++device) {
+        if (!run.has_room(op, device) || run.start(op, device) >= earliest) continue;
+        earliest = run.start(op, device);
+        best_op = op;
+        best_device = device;
+      }
+    }
+    if (earliest == kNever) refuse_operator(graph, first_ready);
+    run.place(best_op, best_device);
+  }
+}
+
+}  // namespace
+
+/// Baechi (Jeon et al., SoCC 2020): operators on devices with memory, placed in one pass. m-TOPO fills devices in
+/// topological order; m-ETF (option `etf`) takes the earliest start over all ready operators and devices. Times are
+/// those of forward and backward together, each output is sent once to every reader on another device.
+Plan plan_baechi(const PlanProblem& problem) {
+  problem.stop.check();
+  const LayerGraph& graph = problem.network.layers;
+  OperatorRun run(problem);
+  if (problem.flag("etf")) {
+    place_by_earliest_start(graph, run, problem.stop);
+  } else {
+    place_by_topology(graph, run);
+  }
+  Plan plan;
+  plan.claimed_ns = run.makespan();
+  plan.microbatches = 1;
+  plan.states = static_cast<std::int64_t>(graph.size());
+  for (std::size_t device = 0; device < run.devices(); ++device) {
+    PlanStage stage;
+    stage.devices = {static_cast<std::int32_t>(device)};
+    for (std::size_t op = 0; op < graph.size(); ++op) {
+      if (run.device()[op] != device || graph.nodes[op].loads_data) continue;
+      stage.layers.push_back(static_cast<std::int32_t>(op));
+      stage.load_ns += static_cast<double>(graph.nodes[op].total_ns()) / problem.speed_of(stage.devices[0]);
+    }
+    if (!stage.layers.empty()) plan.stages.push_back(std::move(stage));
+  }
+  return plan;
+}
+
+}  // namespace plumb

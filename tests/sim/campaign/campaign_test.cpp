@@ -1,0 +1,208 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "sim/campaign/campaign.hpp"
+#include "tests/support/error_message.hpp"
+
+TEST_SUITE_BEGIN("sim");
+
+namespace plumb::testing {
+namespace {
+
+constexpr std::int64_t kSecond = 1000 * kNsPerMillisecond;
+
+LayoutTable small_table() {
+  return LayoutTable({{{1, 2}, {{10 * kSecond, 8}, {}}},
+                      {{2, 2}, {{6 * kSecond, 8}, {}}},
+                      {{1, 3}, {{8 * kSecond, 8}, {}}},
+                      {{1, 4}, {{7 * kSecond, 8}, {}}}});
+}
+
+/// Seconds of each use.
+std::int64_t seconds(const CampaignResult& result, TimeUse use) { return result.time_of(use) / kSecond; }
+
+CampaignResult played(const std::string& rule, const std::string& trace, std::int64_t hours_s,
+                      std::map<std::string, std::string> options) {
+  LayoutTable table = small_table();
+  LayoutBook book(table);
+  return run_campaign({.trace = node_trace_from_text(trace, "trace.csv"),
+                       .until_ns = hours_s * kSecond,
+                       .price_per_node_hour = 3600,
+                       .options = std::move(options)},
+                      rule, book);
+}
+
+void check_sums(const CampaignResult& result) {
+  CHECK(std::accumulate(result.time_ns.begin(), result.time_ns.end(), std::int64_t{0}) == result.until_ns);
+  std::int64_t at = 0;
+  for (const CampaignPhase& phase : result.phases) {
+    CHECK(phase.start_ns == at);
+    CHECK(phase.end_ns > phase.start_ns);
+    at = phase.end_ns;
+  }
+  CHECK(at == result.until_ns);
+}
+
+const std::string kTwo = "0,add,a\n0,add,b\n";
+
+}  // namespace
+
+TEST_CASE("without events a campaign gives the samples of the steps, whatever the rule") {
+  for (const CampaignRuleSpec& rule : campaign_rules()) {
+    CAPTURE(rule.name);
+    LayoutTable table = small_table();
+    LayoutBook book(table);
+    CampaignProblem problem{.trace = node_trace_from_text(kTwo, "two.csv"), .until_ns = 1005 * kSecond};
+    const CampaignResult free = run_campaign(
+        [&] {
+          CampaignProblem without = problem;
+          if (rule.name == "bamboo") without.options = {{"global", "0"}, {"local", "0"}};
+          if (rule.name == "oobleck") without.options = {{"pause", "0"}};
+          if (rule.name == "checkpoint" || rule.name == "varuna") {
+            without.options = {{"restart", "0"}, {"every", "1e6"}};
+          }
+          if (rule.name == "parcae") without.options = {{"restart", "0"}};
+          return without;
+        }(),
+        rule.name, book);
+    CHECK(free.samples == doctest::Approx(0.8 * 1005).epsilon(1e-12));
+    CHECK(free.goodput() == doctest::Approx(1).epsilon(1e-12));
+    CHECK(seconds(free, TimeUse::kTraining) == 1005);
+    check_sums(free);
+  }
+}
+
+TEST_CASE("a loss costs checkpoint-and-restart the work since the last checkpoint, a restart and a wait") {
+  // Starts at 20; steps end at 30, 40, ..; checkpoints after 50 s of work: 70 to 75, 125 to 130. At 163 the step that
+  // began at 160 and three whole ones are lost. A third node came at 170, so it starts again at 190.
+  const CampaignResult result = played("checkpoint", kTwo + "163000,remove,a\n170000,add,c\n", 300,
+                                       {{"every", "50"}, {"save", "5"}, {"restart", "20"}, {"nodes", "2"}});
+  CHECK(seconds(result, TimeUse::kWaiting) == 7);
+  CHECK(seconds(result, TimeUse::kReconfiguring) == 40);
+  CHECK(seconds(result, TimeUse::kLost) == 33);
+  CHECK(seconds(result, TimeUse::kCheckpointing) == 5 + 5 + 5 + 5);
+  CHECK(seconds(result, TimeUse::kTraining) == 300 - 7 - 40 - 33 - 20);
+  CHECK(result.samples == 20 * 8);
+  CHECK(result.steps == 20);
+  CHECK(result.fatal == 1);
+  CHECK(result.recoveries == 2);
+  CHECK(result.cost == doctest::Approx(2 * 300 - 7));
+  check_sums(result);
+}
+
+TEST_CASE("where neighbours keep each other's state a loss costs the step, and the loss of both the checkpoint") {
+  const std::map<std::string, std::string> options{
+      {"every", "1000"}, {"save", "5"}, {"restart", "20"}, {"nodes", "2"}, {"peers", "2"}};
+  const CampaignResult one = played("checkpoint", kTwo + "163000,remove,a\n163000,add,c\n", 300, options);
+  CHECK(seconds(one, TimeUse::kLost) == 3);
+  CHECK(one.fatal == 0);
+  const CampaignResult both =
+      played("checkpoint", kTwo + "163000,remove,a\n163000,add,c\n164000,remove,b\n164000,add,d\n", 300, options);
+  CHECK(seconds(both, TimeUse::kLost) == 143);
+  CHECK(both.fatal == 1);
+  check_sums(both);
+}
+
+TEST_CASE("varuna takes the best layout for the nodes that are left, and takes new ones in after a checkpoint") {
+  const CampaignResult result = played("varuna", kTwo + "0,add,c\n0,add,d\n200000,remove,a\n300000,add,e\n", 600,
+                                       {{"every", "60"}, {"save", "0"}, {"restart", "10"}});
+  std::vector<JobLayout> layouts;
+  for (const CampaignPhase& phase : result.phases) {
+    if (phase.use != TimeUse::kTraining) continue;
+    if (layouts.empty() || layouts.back() != phase.layout) layouts.push_back(phase.layout);
+  }
+  CHECK(layouts == std::vector<JobLayout>{{2, 2}, {1, 3}, {2, 2}});
+  CHECK(result.fatal == 1);
+  CHECK(result.recoveries == 3);
+  check_sums(result);
+}
+
+TEST_CASE("a bamboo node stands in for the one behind it, at one and a half times the step") {
+  // Meets until 30, steps of 10. Node b goes at 44: its step, of which 6 s are left, takes 3 s more; the steps after it
+  // take 15, and after the first they meet in vain.
+  const CampaignResult result = played("bamboo", kTwo + "44000,remove,b\n", 53, {{"stages", "2"}});
+  CHECK(result.steps == 2);
+  CHECK(seconds(result, TimeUse::kSlowed) == 3);
+  CHECK(seconds(result, TimeUse::kReconfiguring) == 30);
+  CHECK(result.fatal == 0);
+  const CampaignResult fatal = played("bamboo", kTwo + "44000,remove,b\n47000,remove,a\n", 90, {{"stages", "2"}});
+  CHECK(fatal.fatal == 1);
+  check_sums(fatal);
+}
+
+TEST_CASE("oobleck loses a step with a node, and the checkpoint only with the last holder of a layer") {
+  const std::string four = kTwo + "0,add,c\n0,add,d\n";
+  const std::map<std::string, std::string> options{{"pause", "10"}, {"every", "1000"}, {"least", "2"}};
+  const CampaignResult one = played("oobleck", four + "101000,remove,a\n", 200, options);
+  CHECK(one.fatal == 0);
+  CHECK(seconds(one, TimeUse::kLost) < 10);
+  // a and c hold the first stage of both pipelines.
+  const CampaignResult both = played("oobleck", four + "101000,remove,a\n101000,remove,c\n", 200, options);
+  CHECK(both.fatal == 1);
+  CHECK(seconds(both, TimeUse::kLost) == 91);
+  // a and d hold different stages.
+  const CampaignResult other = played("oobleck", four + "101000,remove,a\n101000,remove,d\n", 200, options);
+  CHECK(other.fatal == 0);
+  check_sums(other);
+}
+
+TEST_CASE("a slow node makes every step of its layout longer, and the rest of the time is told as slowed") {
+  const CampaignResult result =
+      played("checkpoint", kTwo + "100000,slow,b,1.5\n", 220, {{"every", "1000"}, {"restart", "0"}, {"nodes", "2"}});
+  CHECK(seconds(result, TimeUse::kTraining) == 180);
+  CHECK(seconds(result, TimeUse::kSlowed) == 40);
+  check_sums(result);
+}
+
+TEST_CASE("many seeds of exponential failures agree with Daly's expected time within three standard errors") {
+  struct Case {
+    double mean, save, down, every, step, efficiency;
+  };
+  for (const Case& c : {Case{11'135, 60, 600, 1'156, 34, 0.854}, Case{11'135, 5, 120, 334, 16.7, 0.960}}) {
+    LayoutTable table({{{1, 1}, {{static_cast<std::int64_t>(c.step * 1e9), 1}, {}}}});
+    LayoutBook book(table);
+    double sum = 0;
+    double squares = 0;
+    constexpr int kSeeds = 60;
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      CampaignProblem problem{.trace = {}, .until_ns = 1000 * 3600 * kSecond, .keep_phases = false};
+      problem.ready_ns = static_cast<std::int64_t>(c.down * 1e9);
+      problem.trace = random_failures({.nodes = 1,
+                                       .mean_ns = static_cast<std::int64_t>(c.mean * 1e9),
+                                       .ready_ns = problem.ready_ns,
+                                       .until_ns = problem.until_ns,
+                                       .seed = static_cast<std::uint64_t>(seed)});
+      problem.options = {{"every", std::to_string(c.every)}, {"save", std::to_string(c.save)}, {"restart", "0"}};
+      const CampaignResult result = run_campaign(problem, "checkpoint", book);
+      const double efficiency =
+          static_cast<double>(result.time_of(TimeUse::kTraining)) / static_cast<double>(result.until_ns);
+      sum += efficiency;
+      squares += efficiency * efficiency;
+    }
+    const double mean = sum / kSeeds;
+    const double error = std::sqrt((squares / kSeeds - mean * mean) / (kSeeds - 1));
+    const double expected = c.every / ((c.mean + c.down) * (std::exp((c.every + c.save) / c.mean) - 1));
+    CAPTURE(mean);
+    CAPTURE(error);
+    CHECK(error < 0.001);
+    CHECK(std::abs(mean - expected) < 3 * error);
+    CHECK(std::abs(expected - c.efficiency) < 0.0005);
+  }
+}
+
+TEST_CASE("unknown rules, options and values are refused in one line") {
+  const auto message = [](const std::string& rule, std::map<std::string, std::string> options) {
+    return error_message([&] { played(rule, kTwo, 10, std::move(options)); });
+  };
+  CHECK(message("bambo", {}) == "unknown rule 'bambo' (did you mean 'bamboo'?)");
+  CHECK(message("varuna", {{"evry", "3"}}) == "unknown option of the rule varuna 'evry' (did you mean 'every'?)");
+  CHECK(message("varuna", {{"every", "-3"}}) == "option every: expected a number from 0 to 1e9, found '-3'");
+  CHECK(message("varuna", {{"every", "3h"}}) == "option every: expected a number from 0 to 1e9, found '3h'");
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();

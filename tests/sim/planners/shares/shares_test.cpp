@@ -1,0 +1,98 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "sim/planners/planner.hpp"
+#include "sim/planners/shares/layer_choices.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/random_layers.hpp"
+
+TEST_SUITE_BEGIN("sim");
+
+namespace plumb::testing {
+namespace {
+
+std::vector<std::vector<LayerChoice>> equal_layers(std::size_t count, const std::vector<LayerChoice>& choices) {
+  return std::vector<std::vector<LayerChoice>>(count, choices);
+}
+
+std::size_t how_many(const ChosenLayers& chosen, std::size_t choice) {
+  return static_cast<std::size_t>(std::ranges::count(chosen.choice, choice));
+}
+
+}  // namespace
+
+TEST_CASE("osdp's released tables: 24 layers in 8192 MB less 800 take 2.6279 s and 2.8151 s, 48 layers do not fit") {
+  // Hidden size 2048: memory in MB and seconds of the four strategies, of the released profile.
+  const std::vector<LayerChoice> first{{672, 0.091735707}, {486, 0.098488801}, {288, 0.11049611}, {177, 0.127580418}};
+  const std::vector<LayerChoice> second{{672, 0.104178276}, {484, 0.109913554}, {311, 0.115949452}, {252, 0.132114854}};
+  constexpr std::int64_t kLimit = 8192 - 800;
+  const auto one = cheapest_choices(equal_layers(24, first), kLimit);
+  REQUIRE(one);
+  CHECK(one->time == doctest::Approx(2.6279).epsilon(2e-5));
+  CHECK(how_many(*one, 1) == 2);
+  CHECK(how_many(*one, 2) == 22);
+  const auto two = cheapest_choices(equal_layers(24, second), kLimit);
+  REQUIRE(two);
+  CHECK(two->time == doctest::Approx(2.8151).epsilon(2e-5));
+  CHECK(how_many(*two, 2) == 22);
+  CHECK(how_many(*two, 3) == 2);
+  CHECK(!cheapest_choices(equal_layers(48, first), kLimit));
+}
+
+TEST_CASE("the knapsack's choice is the best of all") {
+  const std::vector<std::vector<LayerChoice>> layers{
+      {{5, 1}, {3, 2}, {1, 4.5}}, {{4, 2}, {2, 3}}, {{6, 1}, {1, 7}}, {{3, 1}, {2, 1.5}}};
+  for (std::int64_t limit = 0; limit <= 20; ++limit) {
+    CAPTURE(limit);
+    double best = 1e300;
+    for (std::size_t code = 0; code < 24; ++code) {
+      const std::size_t choice[] = {code % 3, code / 3 % 2, code / 6 % 2, code / 12};
+      double time = 0;
+      std::int64_t memory = 0;
+      for (std::size_t k = 0; k < 4; ++k) {
+        time += layers[k][choice[k]].time;
+        memory += layers[k][choice[k]].memory;
+      }
+      if (memory <= limit) best = std::min(best, time);
+    }
+    const auto chosen = cheapest_choices(layers, limit);
+    CHECK(chosen.has_value() == (best < 1e300));
+    if (chosen) CHECK(chosen->time == doctest::Approx(best));
+  }
+}
+
+TEST_CASE("osdp shards no layer where all fit, some where memory is short, and says when nothing fits") {
+  PlanProblem problem = flat_problem(random_layers(3, 12), 8);
+  const Plan roomy = make_plan(find_planner("osdp"), problem);
+  CHECK(roomy.remarks == std::vector<std::string>{"no layer is sharded"});
+  problem.memory_bytes = std::int64_t{512} << 20;
+  const Plan tight = make_plan(find_planner("osdp"), problem);
+  CHECK(tight.claimed_ns > roomy.claimed_ns);
+  CHECK(tight.remarks[0].starts_with("sharded layers: "));
+  problem.memory_bytes = 1 << 20;
+  CHECK(error_message([&] { make_plan(find_planner("osdp"), problem); }) ==
+        "osdp: the network does not fit into the memory of the devices, even when all layers are sharded");
+}
+
+TEST_CASE(
+    "whale shares nine microbatches 6 to 3 between a device and one of half its speed, 5 to 4 if it has no room") {
+  LayerGraph graph = random_layers(1, 1);
+  graph.nodes[0].parameter_bytes = 0;
+  graph.nodes[0].stash_bytes = 10;
+  PlanProblem problem = flat_problem(graph, 2);
+  problem.speed = {1, 0.5};
+  problem.microbatches = 9;
+  const Plan plan = make_plan(find_planner("whale"), problem);
+  CHECK(plan.remarks == std::vector<std::string>{"shares of the batch: 6 3"});
+  CHECK(plan.claimed_ns == doctest::Approx(6.0 * static_cast<double>(graph.nodes[0].total_ns())));
+  problem.memory_bytes = 50;
+  CHECK(make_plan(find_planner("whale"), problem).remarks == std::vector<std::string>{"shares of the batch: 5 4"});
+  problem.memory_bytes = 40;
+  CHECK(error_message([&] { make_plan(find_planner("whale"), problem); }) ==
+        "whale: 9 microbatches do not fit into the memory of the devices together");
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();

@@ -1,0 +1,118 @@
+#include "tools/ask/campaign_question.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "models/ground/presets.hpp"
+#include "tests/support/error_message.hpp"
+
+TEST_SUITE_BEGIN("tools");
+
+namespace plumb::testing {
+namespace {
+
+CampaignQuestion of_layouts() {
+  CampaignQuestion question;
+  question.layouts = "bamboo-gpt2";
+  question.trace = "bamboo-p3";
+  question.hours = 3;
+  question.price = 0.91;
+  return question;
+}
+
+/// 1f1b of a small network on nodes of one device.
+CampaignQuestion of_network() {
+  CampaignQuestion question;
+  question.names = {"1f1b"};
+  question.costs.network = "gpt2-small";
+  question.costs.cluster = "v100-8x1";
+  question.size.microbatches = 16;
+  question.nodes = 8;
+  question.mtbf_hours = 4;
+  question.hours = 6;
+  return question;
+}
+
+}  // namespace
+
+TEST_CASE("all rules are ranked by samples per cost, and the time of each adds up") {
+  const CampaignAnswer answer = of_layouts().answer();
+  CHECK(answer.outcomes.size() == campaign_rules().size());
+  for (std::size_t at = 0; at < answer.outcomes.size(); ++at) {
+    const CampaignResult& run = answer.outcomes[at].runs.front();
+    std::int64_t sum = 0;
+    for (const std::int64_t ns : run.time_ns) sum += ns;
+    CHECK(sum == run.until_ns);
+    CHECK(run.goodput() <= 1 + 1e-9);
+    if (at > 0) CHECK(run.samples_per_cost() <= answer.outcomes[at - 1].runs.front().samples_per_cost());
+  }
+  const std::string text = campaign_text(answer);
+  CHECK(text.starts_with("steps of bamboo-gpt2\ntrace bamboo-p3: "));
+  const auto document = nlohmann::json::parse(campaign_json(answer));
+  CHECK(document.at("rules").size() == answer.outcomes.size());
+  CHECK(document.at("rules").at(0).at("runs").at(0).at("phases").size() > 10);
+  const std::string page = campaign_page(answer);
+  for (const CampaignRuleSpec& rule : campaign_rules()) CHECK(page.find(rule.name) != std::string::npos);
+}
+
+TEST_CASE("steps of a network come from the simulator: without failures a campaign gives its samples per second") {
+  CampaignQuestion question = of_network();
+  question.mtbf_hours = 1e9;
+  question.rules = "checkpoint";
+  question.ready_seconds = 0;
+  question.rule_options = {"restart=0", "every=1e6"};
+  question.lengths = "4";
+  const CampaignResult run = question.answer().outcomes.front().runs.front();
+  CHECK(run.goodput() == doctest::Approx(1));
+  CHECK(run.removals == 0);
+  CHECK(run.phases.front().layout == JobLayout{2, 4});
+  CHECK(run.samples_per_s() > 1);
+}
+
+TEST_CASE("seeds differ, their number is told, and the same seed gives the same answer") {
+  CampaignQuestion question = of_network();
+  question.lengths = "2,4";
+  question.runs = 3;
+  const CampaignAnswer answer = question.answer();
+  const CampaignOutcome& outcome = answer.outcomes.front();
+  REQUIRE(outcome.runs.size() == 3);
+  CHECK(outcome.runs[0].samples != outcome.runs[1].samples);
+  CHECK(campaign_json(answer) == campaign_json(question.answer()));
+  CHECK(campaign_text(answer).find("means of 3 runs ± standard error") != std::string::npos);
+}
+
+TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
+  const auto refusal = [](auto change) {
+    CampaignQuestion question = of_layouts();
+    change(question);
+    return error_message([&] { question.answer(); });
+  };
+  CHECK(refusal([](CampaignQuestion& q) { q.trace = ""; }) ==
+        "campaign: expected one of --trace, --mtbf and --market: when nodes come and go");
+  CHECK(refusal([](CampaignQuestion& q) { q.names = {"1f1b"}; }) ==
+        "campaign: expected a schedule, or --layouts with the measured steps of a job, and not both");
+  CHECK(refusal([](CampaignQuestion& q) { q.layouts = "bambo-gpt2"; }) ==
+        "unknown table of layouts 'bambo-gpt2' (did you mean 'bamboo-gpt2'?)");
+  CHECK(refusal([](CampaignQuestion& q) { q.trace = "bamboo-p2"; }) ==
+        "unknown trace 'bamboo-p2' (did you mean 'bamboo-p3'?)");
+  CHECK(refusal([](CampaignQuestion& q) { q.rules = "varuna,bambo"; }) ==
+        "unknown rule 'bambo' (did you mean 'bamboo'?)");
+  CHECK(refusal([](CampaignQuestion& q) { q.rule_options = {"evry=3"}; }) ==
+        "unknown option of a rule 'evry' (did you mean 'every'?)");
+  CHECK(refusal([](CampaignQuestion& q) { q.nodes = 4; }) ==
+        "campaign: a trace has its own nodes, expected no --runs and --nodes");
+  CHECK(refusal([](CampaignQuestion& q) {
+          q.trace = "";
+          q.mtbf_hours = 4;
+          q.nodes = 8;
+        }) == "campaign: the job runs in no layout of 8 nodes");
+}
+
+TEST_CASE("every built-in trace and table of layouts can be read") {
+  for (const Preset& preset : trace_presets()) CHECK(!load_node_trace(std::string(preset.name)).events.empty());
+  for (const Preset& preset : layout_presets()) CHECK(!load_layouts(std::string(preset.name)).empty());
+}
+
+}  // namespace plumb::testing
+
+TEST_SUITE_END();

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/campaign/campaign.hpp"
+#include "tools/campaign/campaign_answer.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+
+namespace plumb {
+
+/// A job over hours or days while nodes come and go. Every member has the default of the option that fills it.
+struct CampaignQuestion {
+  static constexpr const char* kUsage = "campaign [NAME|FILE] [options]";
+
+  std::vector<std::string> names;  ///< one schedule, or none with `layouts`
+  std::string trace;
+  std::optional<double> mtbf_hours;
+  std::string market;  ///< "0.25,0.5": taken, given
+  std::optional<std::int64_t> nodes;
+  std::optional<double> hours;
+  std::optional<double> ready_seconds;
+  std::optional<double> interval_seconds;
+  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> runs;
+  std::string rules;
+  std::vector<std::string> rule_options;  ///< "key=value" or "rule.key=value"
+  std::string layouts;
+  std::string lengths;
+  std::optional<double> price;
+  ScheduleArguments size;
+  CostArguments costs;
+  SimulationArguments simulation;
+
+  /// Declares the options; this object must outlive the table.
+  void add_to(OptionTable& options);
+
+  /// Plays every rule on the nodes of every seed. Throws `Error` for what is missing, unknown or contradictory, and
+  /// where the job runs in no layout.
+  CampaignAnswer answer() const;
+
+ private:
+  NodeTrace nodes_of(std::uint64_t seed_of_run, std::int64_t until_ns) const;
+  /// One for every seed.
+  std::vector<CampaignProblem> problems() const;
+  std::unique_ptr<LayoutSource> source_of(std::int32_t most_nodes) const;
+  /// Without an interval between checkpoints: Young's best one, where it is known how often nodes fail.
+  void set_options(CampaignProblem& problem, const CampaignRuleSpec& rule) const;
+  std::string job_text() const;
+  std::string nodes_text() const;
+};
+
+/// A record of nodes by name (`trace_presets`) or file. Throws `Error`.
+NodeTrace load_node_trace(const std::string& name_or_file);
+/// Published steps of layouts by name (`layout_presets`) or file. Throws `Error`.
+std::map<JobLayout, LayoutTable::Row> load_layouts(const std::string& name_or_file);
+
+}  // namespace plumb

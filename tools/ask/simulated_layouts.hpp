@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/campaign/layout_steps.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/options/simulation_arguments.hpp"
+
+namespace plumb {
+
+/// A job whose steps the simulator predicts in every layout.
+struct LaidOutJob {
+  std::string schedule;
+  ScheduleArguments size;  ///< chunks and options; devices and microbatches are those of a layout
+  CostArguments costs;     ///< the data degree is that of a layout
+  SimulationArguments simulation;
+  std::int64_t microbatches = 0;           ///< of a step, all pipelines together
+  std::vector<std::int32_t> lengths = {};  ///< of pipelines that are tried; empty: all
+  std::int32_t most_nodes = 1;
+};
+
+/// Steps of layouts from the simulator. A node holds one stage with all its tensor and context ranks.
+class SimulatedLayouts final : public LayoutSource {
+ public:
+  /// Loads the documents. Throws `Error` for what is missing or contradictory.
+  explicit SimulatedLayouts(LaidOutJob job);
+
+  /// None for a layout that the schedule does not have, or that does not fit in memory.
+  std::optional<StepOfLayout> step(JobLayout layout) override;
+  std::vector<std::int32_t> lengths() const override { return lengths_; }
+  std::int32_t most_pipelines(std::int32_t stages) const override;
+  std::int64_t microbatches() const override { return job_.microbatches; }
+  std::optional<std::int64_t> share_ns(JobLayout layout, double share) override;
+
+  std::string refusal() const override { return refusal_; }
+
+ private:
+  std::optional<StepOfLayout> simulated(JobLayout layout, std::int64_t microbatches);
+
+  LaidOutJob job_;
+  CostDocuments documents_;
+  std::vector<std::int32_t> lengths_;
+  std::string refusal_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/campaign/campaign.hpp"
+
+namespace plumb {
+
+/// What one rule made of the nodes: a run for every seed, the first one with its phases.
+struct CampaignOutcome {
+  std::string rule;
+  std::vector<CampaignResult> runs;  ///< at least one
+
+  /// Mean over the runs of what `figure` takes of each.
+  template <class Figure>
+  double mean(Figure figure) const {
+    double sum = 0;
+    for (const CampaignResult& run : runs) sum += static_cast<double>(figure(run));
+    return sum / static_cast<double>(runs.size());
+  }
+};
+
+/// The answer to `plumbline campaign`.
+struct CampaignAnswer {
+  std::string job;    ///< "1f1b of gpt2-medium on v100-32x1, 64 microbatches a step"
+  std::string nodes;  ///< "trace bamboo-p3"
+  double hours = 0;
+  double price_per_node_hour = 0;
+  double mean_nodes = 0;
+  std::vector<CampaignOutcome> outcomes;  ///< most samples per cost first (without a price: most samples)
+};
+
+/// Standard error of the mean of `figure` over runs; 0 for one run.
+double standard_error(const CampaignOutcome& outcome, double (*figure)(const CampaignResult&));
+
+/// Two tables: what the job got, and where its time went.
+std::string campaign_text(const CampaignAnswer& answer);
+
+/// `{"format": "plumbline-campaign", "version": 1, ...}`.
+std::string campaign_json(const CampaignAnswer& answer);
+
+/// A page with nodes, layouts and uses of time of every rule over the hours, and the tables.
+std::string campaign_page(const CampaignAnswer& answer);
+
+}  // namespace plumb

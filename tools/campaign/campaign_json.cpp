@@ -1,0 +1,60 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/campaign/campaign_answer.hpp"
+
+namespace plumb {
+namespace {
+
+nlohmann::ordered_json run_json(const CampaignResult& run) {
+  nlohmann::ordered_json times;
+  for (std::size_t use = 0; use < kTimeUseNames.size(); ++use)
+    times[std::string(kTimeUseNames[use])] = run.time_ns[use];
+  nlohmann::ordered_json json{{"steps", run.steps},
+                              {"samples", run.samples},
+                              {"samples_per_s", run.samples_per_s()},
+                              {"goodput", run.goodput()},
+                              {"undisturbed_samples", run.undisturbed},
+                              {"time_ns", times},
+                              {"losses", run.removals},
+                              {"fatal", run.fatal},
+                              {"recoveries", run.recoveries},
+                              {"node_hours", run.node_hours},
+                              {"most_nodes", run.most_nodes},
+                              {"cost", run.cost},
+                              {"samples_per_cost", run.samples_per_cost()},
+                              {"first_step_ns", run.first_step_ns},
+                              {"last_step_ns", run.last_step_ns}};
+  if (run.phases.empty()) return json;
+  nlohmann::ordered_json phases = nlohmann::ordered_json::array();
+  for (const CampaignPhase& phase : run.phases) {
+    phases.push_back({{"start_ns", phase.start_ns},
+                      {"end_ns", phase.end_ns},
+                      {"use", kTimeUseNames[static_cast<std::size_t>(phase.use)]},
+                      {"pipelines", phase.layout.pipelines},
+                      {"stages", phase.layout.stages}});
+  }
+  json["phases"] = std::move(phases);
+  return json;
+}
+
+}  // namespace
+
+std::string campaign_json(const CampaignAnswer& answer) {
+  nlohmann::ordered_json rules = nlohmann::ordered_json::array();
+  for (const CampaignOutcome& outcome : answer.outcomes) {
+    nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+    for (const CampaignResult& run : outcome.runs) runs.push_back(run_json(run));
+    rules.push_back({{"rule", outcome.rule}, {"runs", std::move(runs)}});
+  }
+  const nlohmann::ordered_json document{{"format", "plumbline-campaign"},
+                                        {"version", 1},
+                                        {"job", answer.job},
+                                        {"nodes", answer.nodes},
+                                        {"hours", answer.hours},
+                                        {"mean_nodes", answer.mean_nodes},
+                                        {"price_per_node_hour", answer.price_per_node_hour},
+                                        {"rules", std::move(rules)}};
+  return document.dump(1) + "\n";
+}
+
+}  // namespace plumb

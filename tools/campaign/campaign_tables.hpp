@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/campaign/campaign_answer.hpp"
+
+namespace plumb {
+
+/// A table of an answer, for terminals and pages.
+struct CampaignTable {
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// Samples, goodput, losses, cost of every rule.
+CampaignTable campaign_figures(const CampaignAnswer& answer);
+
+/// The share of the time that went into each use, by rule.
+CampaignTable campaign_times(const CampaignAnswer& answer);
+
+/// Two lines: the job, and its nodes.
+std::string campaign_heading(const CampaignAnswer& answer);
+
+}  // namespace plumb

@@ -1,0 +1,94 @@
+#include <cmath>
+
+#include "tools/campaign/campaign_answer.hpp"
+#include "tools/campaign/campaign_tables.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+/// "24.7", or "24.7 ± 0.2" over several runs.
+std::string with_error(const CampaignOutcome& outcome, double (*figure)(const CampaignResult&)) {
+  const std::string mean = number_text(outcome.mean(figure));
+  if (outcome.runs.size() == 1) return mean;
+  return mean + " ± " + number_text(standard_error(outcome, figure), 2);
+}
+
+double money_of(const CampaignResult& run) { return run.cost; }
+double value_of(const CampaignResult& run) { return run.samples_per_cost(); }
+double rate_of(const CampaignResult& run) { return run.samples_per_s(); }
+
+std::string table_text(const CampaignTable& table) {
+  std::vector<TextTable::Column> columns;
+  for (const std::string& title : table.head) columns.push_back({title, columns.empty() ? '<' : '>'});
+  TextTable text(columns);
+  for (const std::vector<std::string>& row : table.rows) text.add_row(row);
+  return text.to_string();
+}
+
+}  // namespace
+
+double standard_error(const CampaignOutcome& outcome, double (*figure)(const CampaignResult&)) {
+  const auto count = static_cast<double>(outcome.runs.size());
+  if (count < 2) return 0;
+  const double mean = outcome.mean(figure);
+  double squares = 0;
+  for (const CampaignResult& run : outcome.runs) squares += (figure(run) - mean) * (figure(run) - mean);
+  return std::sqrt(squares / (count - 1) / count);
+}
+
+CampaignTable campaign_figures(const CampaignAnswer& answer) {
+  const bool priced = answer.price_per_node_hour > 0;
+  CampaignTable table{.head = {"rule", "samples", "samples/s", "goodput", "losses", "fatal", "recoveries"}, .rows = {}};
+  if (priced) {
+    table.head.emplace_back("cost");
+    table.head.emplace_back("samples per cost");
+  }
+  for (const CampaignOutcome& outcome : answer.outcomes) {
+    std::vector<std::string> row{outcome.rule,
+                                 number_text(outcome.mean([](const CampaignResult& run) { return run.samples; }), 6),
+                                 with_error(outcome, rate_of),
+                                 percent_text(outcome.mean([](const CampaignResult& run) { return run.goodput(); }))};
+    row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.removals; })));
+    row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.fatal; })));
+    row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.recoveries; })));
+    if (priced) {
+      row.push_back(number_text(outcome.mean(money_of)));
+      row.push_back(with_error(outcome, value_of));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+CampaignTable campaign_times(const CampaignAnswer& answer) {
+  CampaignTable table{.head = {"rule"}, .rows = {}};
+  for (const std::string_view use : kTimeUseNames) table.head.emplace_back(use);
+  for (const CampaignOutcome& outcome : answer.outcomes) {
+    std::vector<std::string> row{outcome.rule};
+    for (std::size_t use = 0; use < kTimeUseNames.size(); ++use) {
+      row.push_back(share_text(outcome.mean([use](const CampaignResult& run) {
+        return static_cast<double>(run.time_ns[use]) / static_cast<double>(run.until_ns);
+      })));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string campaign_heading(const CampaignAnswer& answer) {
+  std::string text = answer.job + "\n" + answer.nodes + ": " + number_text(answer.mean_nodes, 3) +
+                     " nodes on average, " + number_text(answer.hours) + " h";
+  if (answer.price_per_node_hour > 0) text += ", " + number_text(answer.price_per_node_hour) + " per node and hour";
+  const std::size_t runs = answer.outcomes.front().runs.size();
+  if (runs > 1) text += ", means of " + std::to_string(runs) + " runs ± standard error";
+  return text + "\n";
+}
+
+std::string campaign_text(const CampaignAnswer& answer) {
+  return campaign_heading(answer) + "\n" + table_text(campaign_figures(answer)) + "\nwhere the time went:\n" +
+         table_text(campaign_times(answer));
+}
+
+}  // namespace plumb

@@ -1,0 +1,37 @@
+#include <optional>
+
+#include "tools/ask/campaign_question.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/terminal/output_file.hpp"
+
+namespace plumb {
+
+ExitStatus run_campaign_command(const CommandLine& arguments) {
+  OptionTable parser(
+      CampaignQuestion::kUsage,
+      "Plays a job over hours or days while nodes come, fail and go, by the rules of published systems, and says what\n"
+      "the job gets, where its time goes and what it costs. Steps come from the simulator (NAME or FILE with "
+      "--network\n"
+      "and --cluster) or from a table (--layouts). A node holds one stage.");
+  CampaignQuestion question;
+  std::string json;
+  std::string html;
+  question.add_to(parser);
+  parser.group("Output")
+      .text("json", json, "FILE", "the answer with all phases (- is standard output)")
+      .text("html", html, "FILE", "page with nodes, layouts and uses of time (- is standard output)");
+  if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
+  check_distinct_outputs({json, html});
+  std::optional<OutputFile> json_file;
+  std::optional<OutputFile> html_file;
+  if (!json.empty()) json_file.emplace(json);
+  if (!html.empty()) html_file.emplace(html);
+  const CampaignAnswer answer = question.answer();
+  if (json_file) json_file->finish(campaign_json(answer));
+  if (html_file) html_file->finish(campaign_page(answer));
+  if (json != "-" && html != "-") print(campaign_text(answer));
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb
