@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/studies/pipemare/study_figures.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -45,6 +44,7 @@ std::string quality_title(const StudyTask& task) { return task.by_accuracy ? "ac
 std::vector<std::string> heads(const Study& study, const StudyTask& task) {
   return {
       "method",
+      "best rate",
       "seeds",
       quality_title(task),
       "behind " + study.methods.front().title + (task.by_accuracy ? ", points" : ""),
@@ -57,6 +57,7 @@ std::vector<std::string> cells(const MethodFigures& of) {
   const double unit = of.task->by_accuracy ? 100 : 1;
   const int digits = of.task->by_accuracy ? 2 : 4;
   return {of.method->title,
+          of.setting.rate + (of.bracketed ? "" : " (edge)"),
           std::to_string(of.runs),
           estimate_text(of.quality, unit, digits),
           estimate_text(of.gap, unit, digits),
@@ -65,31 +66,29 @@ std::vector<std::string> cells(const MethodFigures& of) {
           of.seconds ? fixed_text(of.seconds->mean, 1) : "-"};
 }
 
-std::vector<MethodFigures> figures_of_task(const Study& study, const StudyTask& task,
-                                           const std::vector<StudyRun>& runs) {
-  std::vector<MethodFigures> figures = study_figures(study, runs);
-  std::erase_if(figures, [&](const MethodFigures& of) { return of.task != &task; });
-  return figures;
-}
-
 Json estimate_json(const std::optional<SeedMean>& of) {
   if (!of) return {};
   return {{"mean", of->mean}, {"half_width", of->half_width ? Json(*of->half_width) : Json()}, {"count", of->count}};
 }
 
-/// A line per method: mean and band of `value` over the seeds, by updates done; values lie between 0 and `most`.
+/// A line per method at its best rate: mean and band of `value` over the seeds, by updates done; values lie between 0
+/// and `most`.
 Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs,
             const std::function<double(const StudyPoint&)>& value, double most) {
   Plot plot{.title = task.title,
-            .note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds with 95 % interval",
+            .note = task.note + (task.note.empty() ? "" : "; ") +
+                    "every method at its best rate, mean over seeds with 95 % interval",
             .x = {"updates"},
             .y = {},
             .series = {},
             .marks = {}};
   for (std::size_t m = 0; m < study.methods.size(); ++m) {
+    const std::optional<std::string> rate = best_rate(task, study.methods[m], runs);
+    if (!rate) continue;
+    const StudySetting best = rule_setting(task, study.methods[m], *rate);
     std::map<std::int64_t, std::vector<double>> values;
     for (const StudyRun& run : runs) {
-      if (run.task != task.name || run.method != study.methods[m].name) continue;
+      if (!run.is(task, study.methods[m]) || run.setting != best) continue;
       for (const StudyPoint& point : run.points) {
         if (std::isfinite(value(point))) values[point.update].push_back(value(point));
       }
@@ -113,10 +112,14 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
 
 }  // namespace
 
+std::string quality_text(const StudyTask& task, const std::optional<SeedMean>& of) {
+  return estimate_text(of, task.by_accuracy ? 100 : 1, task.by_accuracy ? 2 : 4);
+}
+
 std::string study_text(const Study& study, const std::vector<StudyRun>& runs) {
   std::string text;
   for (const StudyTask& task : study.tasks) {
-    const std::vector<MethodFigures> figures = figures_of_task(study, task, runs);
+    const std::vector<MethodFigures> figures = best_figures(study, runs, task);
     if (figures.empty()) continue;
     std::vector<TextTable::Column> columns;
     for (const std::string& head : heads(study, task)) columns.push_back({head, columns.empty() ? '<' : '>'});
@@ -127,7 +130,8 @@ std::string study_text(const Study& study, const std::vector<StudyRun>& runs) {
   }
   for (const StudyRun& run : runs) {
     if (!run.error.empty()) {
-      text += run.task + ", " + run.method + ", seed " + std::to_string(run.seed) + ": " + run.error + "\n";
+      text += run.task + ", " + run.method + ", rate " + run.setting.rate + ", seed " + std::to_string(run.seed) +
+              ": " + run.error + "\n";
     }
   }
   return text;
@@ -140,15 +144,15 @@ std::string study_markdown(const Study& study, const std::vector<StudyRun>& runs
     text += "|\n";
   };
   for (const StudyTask& task : study.tasks) {
-    const std::vector<MethodFigures> figures = figures_of_task(study, task, runs);
+    const std::vector<MethodFigures> figures = best_figures(study, runs, task);
     if (figures.empty()) continue;
     text += "### " + task.title + (task.note.empty() ? "" : ": " + task.note) + "\n\n";
     row(heads(study, task));
-    text += "|---|---:|---:|---:|---:|---:|---:|\n";
+    text += "|---|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const MethodFigures& of : figures) row(cells(of));
     text += "\n```\n";
     for (const MethodFigures& of : figures) {
-      text += "plumbline " + study_command(task, *of.method) + " --seed 0\n";
+      text += "plumbline " + study_command(task, *of.method, of.setting) + " --seed 0\n";
     }
     text += "```\n\n";
   }
@@ -159,14 +163,18 @@ std::string study_json(const Study& study, const std::vector<StudyRun>& runs) {
   Json document = {{"tasks", Json::array()}};
   for (const StudyTask& task : study.tasks) {
     Json methods = Json::array();
-    for (const MethodFigures& of : figures_of_task(study, task, runs)) {
+    for (const MethodFigures& of : best_figures(study, runs, task)) {
       methods.push_back({{"name", of.method->name},
                          {"title", of.method->title},
-                         {"command", study_command(task, *of.method)},
+                         {"command", study_command(task, *of.method, of.setting)},
+                         {"rate", of.setting.rate},
+                         {"bracketed", of.bracketed},
                          {"runs", of.runs},
                          {"diverged", of.diverged},
                          {"failed", of.failed},
                          {"quality", estimate_json(of.quality)},
+                         {"loss", estimate_json(of.loss)},
+                         {"bleu", estimate_json(of.bleu)},
                          {"gap", estimate_json(of.gap)},
                          {"updates_to_target", estimate_json(of.to_target)},
                          {"seconds", estimate_json(of.seconds)}});
@@ -196,14 +204,14 @@ Plot study_loss_plot(const Study& study, const StudyTask& task, const std::vecto
     series.low.clear();
     series.high.clear();
   }
-  plot.note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds";
+  plot.note = task.note + (task.note.empty() ? "" : "; ") + "every method at its best rate, mean over seeds";
   plot.y = {"training loss", true};
   return plot;
 }
 
 PlotTable study_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
   PlotTable table{.head = heads(study, task), .rows = {}};
-  for (const MethodFigures& of : figures_of_task(study, task, runs)) table.rows.push_back(cells(of));
+  for (const MethodFigures& of : best_figures(study, runs, task)) table.rows.push_back(cells(of));
   return table;
 }
 
