@@ -79,11 +79,13 @@ void simulate_case(PracticeCase& of) {
   of.stashes_slots = simulated_most_activations({"pipemare", of.stages, of.microbatches, {{"timing", "slots"}}});
 }
 
-std::string advice(double break_even, const std::optional<FactorRange>& measured) {
+/// What to take, and what it costs in activations.
+std::string advice(const PracticeCase& of, double break_even, const std::optional<FactorRange>& measured) {
   if (!measured) return "not known: no run of PipeMare reached a target";
-  if (break_even > measured->most) return "PipeMare";
   if (break_even < measured->least) return "zero-bubble";
-  return "depends on the task";
+  const std::string activations = number_text(of.stashes_slots / of.stashes_1f1b, 2) + "x activations";
+  if (break_even > measured->most) return "PipeMare, with " + activations;
+  return "by task: PipeMare, with " + activations;
 }
 
 }  // namespace
@@ -187,7 +189,7 @@ PlotTable practice_table(const std::optional<FactorRange>& measured) {
         {std::to_string(of.stages), std::to_string(of.microbatches), fixed_text(of.times.one_f_one_b, 2),
          fixed_text(of.times.zero_bubble, 2), fixed_text(of.zb_h2, 2), fixed_text(of.times.flush_free, 2),
          number_text(of.stashes_1f1b), number_text(of.stashes_zb_h2), number_text(of.stashes_slots),
-         "up to " + fixed_text(break_even, 2) + "x", std::to_string(delay), advice(break_even, measured)});
+         "up to " + fixed_text(break_even, 2) + "x", std::to_string(delay), advice(of, break_even, measured)});
   }
   return table;
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "schedules/versions/steady_delays.hpp"
+#include "tools/reports/report_palette.hpp"
 #include "tools/studies/pipemare/study_report.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
@@ -32,7 +33,7 @@ Plot over_rates(const Study& study, const StudyTask& task, const std::vector<Stu
   for (std::size_t m = 0; m < study.methods.size(); ++m) {
     PlotSeries series{.name = study.methods[m].title, .x = {}, .y = {}};
     series.colour = m;
-    series.dashed = m == 0;
+    series.dashed = m == 0 || m >= kPlotColours.size();  // colours come again
     series.points = true;
     for (const std::string& rate : all_rates(task)) {
       const StudySetting setting = rule_setting(task, study.methods[m], rate);

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/reports/report_palette.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -97,7 +98,7 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
     PlotSeries& series = plot.series.emplace_back();
     series.name = study.methods[m].title;
     series.colour = m;
-    series.dashed = m == 0;
+    series.dashed = m == 0 || m >= kPlotColours.size();  // colours come again
     for (const auto& [update, seeds] : values) {
       const SeedMean of = estimate(seeds);
       const double half = of.half_width.value_or(0);

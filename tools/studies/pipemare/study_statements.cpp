@@ -25,6 +25,10 @@ std::string simulated_text(const ModelStudy& models, const std::string& name) {
   return text;
 }
 
+std::string seeds_text(const MethodFigures& of) {
+  return std::to_string(of.runs) + (of.runs == 1 ? " seed" : " seeds");
+}
+
 /// "0.12 ± 0.30 points" or "0.0213 ± 0.0040 nats", behind the synchronous run of the same seed.
 std::string gap_text(const MethodFigures& of) {
   if (!of.gap) return "diverged";
@@ -32,7 +36,7 @@ std::string gap_text(const MethodFigures& of) {
   std::string text = fixed_text(of.gap->mean * (accuracy ? 100 : 1), accuracy ? 2 : 3);
   if (of.gap->half_width) text += " ± " + fixed_text(*of.gap->half_width * (accuracy ? 100 : 1), accuracy ? 2 : 3);
   text += accuracy ? " points" : " nats";
-  return text + " behind at " + of.setting.rate + " (" + std::to_string(of.runs) + " seeds)";
+  return text + " behind at " + of.setting.rate + " (" + seeds_text(of) + ")";
 }
 
 /// `describe` for every task whose first method has runs; "not run yet" where no task has.
@@ -144,6 +148,15 @@ void add_quality_statements(std::vector<Statement>& all, const Study& study, con
                  "curvatures, and Adam rescales each, so only the order of the methods can be compared."});
 }
 
+std::string when_it_pays(const std::optional<FactorRange>& factors) {
+  if (!factors) return "PipeMare reached no target here, so it never pays.";
+  std::string needed = fixed_text(factors->least, 2);
+  if (factors->most > factors->least) needed += " to " + fixed_text(factors->most, 2);
+  return "The best variant of PipeMare needs " + needed + " times the updates of synchronous training to the target (" +
+         std::to_string(factors->tasks) + (factors->tasks == 1 ? " task" : " tasks") +
+         "), so it pays only where 1F1B or zero-bubble idle more than that: with far fewer microbatches than stages.";
+}
+
 }  // namespace
 
 std::vector<Statement> paper_statements(const ModelStudy& models, const Study& study,
@@ -168,25 +181,16 @@ std::string study_answer(const Study& study, const std::vector<StudyRun>& runs) 
         const MethodFigures* best = closest(figures, kPipeMare);
         const MethodFigures* naive = figures_of(figures, "naive");
         std::string text =
-            best == nullptr ? "every PipeMare run diverged" : best->method->title + " is " + gap_text(*best);
-        if (naive != nullptr) text += ", naive training " + gap_text(*naive);
+            best == nullptr ? "every PipeMare run diverged" : best->method->title + " ends " + gap_text(*best);
+        if (naive != nullptr) text += ", naive asynchronous training " + gap_text(*naive);
         return text;
       });
   const std::string rates = by_task(study, runs, [&](const StudyTask& task, const std::vector<MethodFigures>&) {
     return stable_text(task, study, runs, {first_name(study), "naive", "t1", "t1-t2", "t1-t2-t3"});
   });
-  const std::optional<FactorRange> factors = factor_range(study, runs, kPipeMare);
-  std::string when = "PipeMare reached no target, so it never pays here.";
-  if (factors) {
-    when = "PipeMare's best variant needs " + fixed_text(factors->least, 2) + " to " + fixed_text(factors->most, 2) +
-           " times the updates of synchronous training to the target (" + std::to_string(factors->tasks) +
-           " tasks), so it pays only where the pipeline of 1F1B or zero-bubble idles more than that: with far fewer "
-           "microbatches than stages.";
-  }
-  return "At its own best learning rate, " + quality +
-         ". What the corrections buy is learning rate, highest without "
-         "divergence: " +
-         rates + ". " + when;
+  return "With every method at its own best learning rate, held against synchronous training with as many updates (" +
+         quality + "). What the corrections buy is learning rate; the highest without divergence: " + rates + ". " +
+         when_it_pays(factor_range(study, runs, kPipeMare));
 }
 
 }  // namespace plumb
