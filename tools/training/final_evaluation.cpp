@@ -15,6 +15,7 @@ TriedRun train_and_try(TrainOptions options, const FinalTrial& trial) {
     throw Error("evaluation at the end: " + std::to_string(there) + " samples are held out, fewer than the " +
                 std::to_string(trial.held_out) + " asked for");
   }
+  if (trial.translated > 0) check_pairs(*options.data);
   const bool wanted = options.observation.keep_parameters;
   options.observation.keep_parameters = wanted || tries;
   TriedRun run{.result = train(options), .translation = {}};

@@ -67,10 +67,15 @@ Translation translated(const TrainOptions& options, const NamedValues& parameter
 
 }  // namespace
 
-Translation translate(const TrainOptions& options, const NamedValues& parameters, std::int64_t sentences) {
-  if (options.data->facts().target_vocabulary == 0) {
-    throw Error("translation: the data are " + options.data->facts().name + ", expected pairs of sentences");
+void check_pairs(const TrainingData& data) {
+  const DataFacts facts = data.facts();
+  if (facts.target_vocabulary == 0) {
+    throw Error("translation: the data are " + facts.name + ", expected pairs of sentences");
   }
+}
+
+Translation translate(const TrainOptions& options, const NamedValues& parameters, std::int64_t sentences) {
+  check_pairs(*options.data);
   const std::int64_t count = std::min(sentences, options.data->held_out_samples(options.model.shape.sequence));
   if (count < 1) throw Error("translation: no pairs are held out, expected at least one");
   return options.model.numbers == NumberType::kFloat64 ? translated<double>(options, parameters, count)

@@ -15,6 +15,9 @@ struct Translation {
   friend bool operator==(const Translation&, const Translation&) = default;
 };
 
+/// Throws `Error` unless the data are pairs of sentences.
+void check_pairs(const TrainingData& data);
+
 /// Translates the first `sentences` held-out pairs (fewer where fewer are held out), at every place the word with the
 /// largest logit, until the end or the longest sentence. Throws `Error` unless the network reads pairs.
 Translation translate(const TrainOptions& options, const NamedValues& parameters, std::int64_t sentences);

@@ -52,7 +52,7 @@ void require_ascending(const std::vector<std::string>& rates, const JsonValue& l
 
 StudyTask read_task(const JsonValue& object) {
   object.allow_only({"name", "title", "note", "arguments", "words", "rates", "further_rates", "K", "D", "quality",
-                     "target", "chance", "clusters"});
+                     "target", "chance", "held_out", "clusters"});
   StudyTask task;
   task.name = object.at("name").text();
   task.title = text_or(object, "title", task.name);
@@ -70,6 +70,7 @@ StudyTask read_task(const JsonValue& object) {
   task.by_accuracy = quality == "accuracy";
   task.target = object.at("target").number();
   task.chance = object.at("chance").number();
+  if (const auto targets = object.find("held_out")) task.held_out = targets->integer(1, 1'000'000'000);
   task.clusters = texts_or_none(object, "clusters");
   return task;
 }

@@ -21,6 +21,7 @@ struct StudyTask {
   bool by_accuracy = false;                  ///< quality is held-out accuracy; otherwise loss
   double target = 0;                         ///< quality whose first reaching is counted
   double chance = 0;                         ///< quality of no learning: such a run, or a worse one, has diverged
+  std::int64_t held_out = 0;                 ///< targets that accuracy is a share of at the end; 0: not told
   std::vector<std::string> clusters;         ///< that times are simulated on
 };
 

@@ -62,7 +62,8 @@ void add_results(PlotPage& page, const ModelStudy& models, const Study& study, c
       "Every method at its best",
       "At the learning rate where it does best, K and D by the paper's rules. 95 % intervals over seeds (Student's t); "
       "behind: paired by seed with synchronous training at its own best. Diverged: a loss is no number, or the run "
-      "ends worse than it began or no better than chance. (edge): no worse rate was tried on one side.",
+      "ends worse than it began or no better than chance. (edge): no worse rate was tried on one side. Standard error: "
+      "of a single run, by the number of held-out targets.",
       tasks, [&](const StudyTask& task) {
         return PlotChoice{"", study_plot(study, task, runs), study_table(study, task, runs)};
       }));

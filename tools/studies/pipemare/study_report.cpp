@@ -42,12 +42,28 @@ std::string diverged_text(const MethodFigures& of) {
 
 std::string quality_title(const StudyTask& task) { return task.by_accuracy ? "accuracy, %" : "loss"; }
 
+/// One standard error of a single run: what the size of the held-out data lets it be known to.
+std::string error_text(const MethodFigures& of) {
+  if (!of.quality || of.task->held_out == 0) return "-";
+  const double error = standard_error(of.quality->mean, static_cast<double>(of.task->held_out));
+  return fixed_text(100 * error, 2);
+}
+
+/// BLEU, or the perplexity of a loss.
+std::string other_quality_text(const MethodFigures& of) {
+  if (of.bleu) return estimate_text(of.bleu, 100, 2);
+  if (!of.task->by_accuracy && of.quality) return fixed_text(std::exp(of.quality->mean), 2);
+  return "-";
+}
+
 std::vector<std::string> heads(const Study& study, const StudyTask& task) {
   return {
       "method",
       "best rate",
       "seeds",
       quality_title(task),
+      "standard error",
+      task.by_accuracy ? "BLEU" : "perplexity",
       "behind " + study.methods.front().title + (task.by_accuracy ? ", points" : ""),
       "updates to " + number_text(task.by_accuracy ? 100 * task.target : task.target) + (task.by_accuracy ? " %" : ""),
       "diverged",
@@ -61,6 +77,8 @@ std::vector<std::string> cells(const MethodFigures& of) {
           of.setting.rate + (of.bracketed ? "" : " (edge)"),
           std::to_string(of.runs),
           estimate_text(of.quality, unit, digits),
+          error_text(of),
+          other_quality_text(of),
           estimate_text(of.gap, unit, digits),
           target_text(of),
           diverged_text(of),
@@ -149,7 +167,7 @@ std::string study_markdown(const Study& study, const std::vector<StudyRun>& runs
     if (figures.empty()) continue;
     text += "### " + task.title + (task.note.empty() ? "" : ": " + task.note) + "\n\n";
     row(heads(study, task));
-    text += "|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    text += "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const MethodFigures& of : figures) row(cells(of));
     text += "\n```\n";
     for (const MethodFigures& of : figures) {
