@@ -108,14 +108,14 @@ std::optional<double> update_factor(const MethodFigures& first, const MethodFigu
 }
 
 PlotTable currency_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
-  PlotTable table{.head = {"method", "updates to the target", "x synchronous"}, .rows = {}};
+  PlotTable table{.head = {"method", "updates to the target", "x GPipe's"}, .rows = {}};
   const std::vector<MethodFigures> figures = best_figures(study, runs, task);
   const MethodFigures* first = figures_of(figures, study.methods.front().name);
   if (first == nullptr || !mostly_reached(*first)) return table;
   const std::int64_t n = microbatches_of(study_command(task, *first->method, first->setting));
-  for (const std::int32_t stages : kStages) table.head.push_back("time, P = " + std::to_string(stages));
-  table.head.emplace_back("weights, state and versions");
-  table.head.emplace_back("time x bytes, P = 43");
+  for (const std::int32_t stages : kStages) table.head.push_back("t, P = " + std::to_string(stages));
+  table.head.emplace_back("bytes of weights");
+  table.head.emplace_back("t x bytes, P = 43");
   std::vector<UpdateTimes> times;
   for (const std::int32_t stages : kStages) times.push_back(update_times(stages, n));
   const double first_bytes = static_cast<double>(trained_bytes(study_command(task, *first->method, first->setting)));
@@ -178,8 +178,8 @@ PlotTable practice_table(const std::optional<FactorRange>& measured) {
     }
   }
   tbb::parallel_for(std::size_t{0}, cases.size(), [&](std::size_t i) { simulate_case(cases[i]); });
-  PlotTable table{.head = {"P", "N", "update: 1F1B", "ZB-H1", "ZB-H2", "PipeMare, 2BW", "stashes: 1F1B", "ZB-H2",
-                           "PipeMare", "updates that PipeMare may need", "2BW's delay", "take"},
+  PlotTable table{.head = {"P", "N", "update: 1F1B", "ZB-H1", "ZB-H2", "PipeMare", "stashes: 1F1B", "ZB-H2", "PipeMare",
+                           "updates that PipeMare may need", "2BW's delay", "take"},
                   .rows = {}};
   for (const PracticeCase& of : cases) {
     const double best = std::min({of.times.one_f_one_b, of.times.zero_bubble, of.zb_h2});

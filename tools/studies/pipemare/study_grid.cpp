@@ -58,6 +58,17 @@ std::string rate_text(const std::optional<std::string>& rate, const std::optiona
   return *rate + " (" + number_text(number(*rate) / number(*whole), 2) + "x)";
 }
 
+/// The highest rate at which most runs reach the target.
+std::optional<std::string> highest_to_target(const Study& study, const StudyTask& task, const StudyMethod& method,
+                                             const std::vector<StudyRun>& runs) {
+  std::optional<std::string> highest;
+  for (const std::string& rate : all_rates(task)) {
+    const MethodFigures of = figures_at(study, runs, task, method, rule_setting(task, method, rate));
+    if (of.to_target && 2 * of.to_target->count > of.runs) highest = rate;
+  }
+  return highest;
+}
+
 bool predicts(const std::string& command) {
   for (const char* name : {"spectrain", "pipeoptim", "xpipe"}) {
     if (command.find(name) != std::string::npos) return true;
@@ -138,16 +149,18 @@ double first_delay(const std::string& train_command) {
 }
 
 PlotTable stability_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
-  PlotTable table{.head = {"method", "stable up to", "diverges from", "delay of the first stage, updates",
-                           "bound of the theory, of the synchronous rate"},
+  PlotTable table{.head = {"method", "no divergence up to", "diverges from", "reaches the target up to",
+                           "delay of the first stage, updates", "bound of the theory, of the synchronous rate"},
                   .rows = {}};
   const StableRates first = stable_rates(task, study.methods.front(), runs);
+  const std::optional<std::string> first_reached = highest_to_target(study, task, study.methods.front(), runs);
   for (const StudyMethod& method : study.methods) {
     const std::optional<std::string> best = best_rate(task, method, runs);
     if (!best) continue;
     const StableRates rates = stable_rates(task, method, runs);
     const std::string command = study_command(task, method, rule_setting(task, method, *best));
     const double tau = first_delay(command);
+    const std::optional<std::string> reached = highest_to_target(study, task, method, runs);
     table.rows.push_back(
         {method.title, rates.highest ? rate_text(rates.highest, first.highest) : "none tried",
          rates.first_diverged ? rate_text(rates.first_diverged, first.first_diverged) : "no rate that was tried",
