@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include "schedules/document/methods.hpp"
 #include "schedules/versions/delays.hpp"
 #include "schedules/versions/predicted_reads.hpp"
+#include "schedules/versions/steady_delays.hpp"
 
 namespace plumb {
 namespace {
@@ -110,6 +112,7 @@ std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& 
   std::map<std::tuple<ReplicaId, StageId, DeviceId>, StageDelays> delays;
   for (StageDelays& of : stage_delays(schedule, program))
     delays.emplace(std::tuple(of.replica, of.stage, of.device), of);
+  const bool steady = reaches_steady_state(schedule, program);
   std::vector<MethodPlace> places;
   for (std::size_t i = 0; i < program.holders.size(); ++i) {
     const Holder& holder = program.holders[i];
@@ -121,6 +124,13 @@ std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& 
                       .backward = backward,
                       .recompute = of.recompute.empty() ? backward : mean_delay(of.recompute),
                       .distance = mean_delay(of.distance)});
+    if (steady) continue;
+    if (const std::optional<SteadyDelays> closed = steady_delays(schedule, holder.stage)) {
+      places.back().forward = closed->forward;
+      places.back().backward = closed->backward;
+      places.back().recompute = closed->recompute;
+      places.back().distance = closed->distance;
+    }
   }
   count_predictions(schedule, program, places);
   return places;

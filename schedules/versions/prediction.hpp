@@ -28,4 +28,19 @@ constexpr std::int32_t xpipe_forward(std::int32_t p, std::int64_t m, std::int32_
 }
 constexpr std::int32_t xpipe_backward(std::int64_t m, std::int32_t r) { return rounded_half_even(m + r / 2 - 1, m); }
 
+// In slots (a forward and a backward at once) a microbatch is back at stage 0 r slots after its backward at stage r,
+// not r/2 turns, and 2 p - 1 slots after its forward at stage 0, not p - 1. The same moments with these numbers; ours,
+// because nobody has published them.
+
+/// SpecTrain: backwards of the stage between its own and the end of the round trip.
+constexpr std::int32_t spectrain_backward_in_slots(std::int32_t r) { return r; }
+
+/// XPipe: round((2 p - 1 - r + m - 1) / m) and round((r + m - 1) / m).
+constexpr std::int32_t xpipe_forward_in_slots(std::int32_t p, std::int64_t m, std::int32_t r) {
+  return rounded_half_even(2 * std::int64_t{p} - 2 - r + m, m);
+}
+constexpr std::int32_t xpipe_backward_in_slots(std::int64_t m, std::int32_t r) {
+  return rounded_half_even(r + m - 1, m);
+}
+
 }  // namespace plumb

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -35,22 +36,33 @@ bool moves_weights(const Schedule& schedule) {
                              [&](const DeviceList& list) { return std::ranges::any_of(list.actions, moves); });
 }
 
-/// The published distances of `method` for stage r of p, m microbatches per update.
+/// A stage runs a forward and a backward at once, as PipeMare's do.
+bool in_slots(const Schedule& schedule) {
+  const auto timing = schedule.parameters.find("timing");
+  return timing != schedule.parameters.end() && timing->second == Schedule::Parameter(std::string("slots"));
+}
+
+/// The distances of `method` for stage r of p, m microbatches per update: the published ones, or those of the same
+/// moments in slots.
 Prediction published(const Schedule& schedule, const Method& method) {
   Prediction ahead;
   const std::int32_t p = schedule.num_stages;
   const bool released = method.name != "xpipe" && *parameter(method, "released") == 1;
   ahead.once_per_update = method.name == "xpipe";
+  const bool slots = in_slots(schedule) && parameter(method, "published").value_or(0) == 0;
   for (std::int32_t r = 0; r < p; ++r) {
     const std::int64_t m = schedule.per_update(StageId{r});
     if (method.name == "xpipe") {
-      ahead.forward.push_back(xpipe_forward(p, m, r));
-      ahead.backward.push_back(xpipe_backward(m, r));
+      ahead.forward.push_back(slots ? xpipe_forward_in_slots(p, m, r) : xpipe_forward(p, m, r));
+      ahead.backward.push_back(slots ? xpipe_backward_in_slots(m, r) : xpipe_backward(m, r));
     } else if (method.name == "pipeoptim") {
       ahead.forward.push_back(own_backward_steps(p, r) + (released ? 1 : 0));
       ahead.backward.push_back(0);
     } else if (released) {
       ahead.forward.push_back(own_backward_steps(p, r));
+    } else if (slots) {
+      ahead.forward.push_back(own_backward_steps(p, r) + spectrain_backward_in_slots(r));
+      ahead.backward.push_back(spectrain_backward_in_slots(r));
     } else {
       ahead.forward.push_back(spectrain_forward(p, r));
       ahead.backward.push_back(spectrain_backward(r));

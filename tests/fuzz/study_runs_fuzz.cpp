@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "tests/fuzz/promise.hpp"
-#include "tools/studies/pipemare/study.hpp"
+#include "tools/studies/pipemare/study_runs.hpp"
 
 /// Any text is a table of runs, whose text is then settled, or is refused.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,9 +1,16 @@
 // The page of diagrams: cards with a diagram (or one of several to choose from) and a table.
 
+/** Longer cells are sentences, and their columns are set as text. */
+const LONGEST_FIGURE = 48;
+
 function plainTable(table) {
+  const classes = table.head.map((_, column) =>
+    table.rows.some((row) => (row[column] ?? "").length > LONGEST_FIGURE) ? "prose" : null);
   return element("div", { class: "scrolling" }, element("table", { class: "plain-table" },
-    element("thead", {}, element("tr", {}, table.head.map((text) => element("th", { scope: "col" }, text)))),
-    element("tbody", {}, table.rows.map((row) => element("tr", {}, row.map((text) => element("td", {}, text)))))));
+    element("thead", {}, element("tr", {},
+      table.head.map((text, column) => element("th", { scope: "col", class: classes[column] }, text)))),
+    element("tbody", {}, table.rows.map((row) => element("tr", {},
+      row.map((text, column) => element("td", { class: classes[column] }, text)))))));
 }
 
 class PlotCard {

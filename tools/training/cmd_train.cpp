@@ -154,8 +154,17 @@ std::string evaluations_text(const std::vector<Evaluation>& evaluations) {
   return "\n" + table.to_string();
 }
 
+/// Sentences that were translated at the end; empty when there were none.
+std::string translation_text(const std::optional<Translation>& translation) {
+  if (!translation) return "";
+  return "\ntranslated word by word: BLEU " + fixed_text(100 * translation->bleu, 2) + ", " +
+         fixed_text(100 * translation->exact, 2) + " % of " + std::to_string(translation->sentences) +
+         " sentences without a mistake\n";
+}
+
 /// Losses and evaluations, for the timeline document; a loss that is no number is null.
-std::string training_json(const TrainResult& result) {
+std::string training_json(const TriedRun& run) {
+  const TrainResult& result = run.result;
   TextStream hash;
   hash << std::hex << result.weights_hash;
   nlohmann::ordered_json json = {
@@ -165,6 +174,10 @@ std::string training_json(const TrainResult& result) {
                                    {"loss", evaluation.loss},
                                    {"accuracy", evaluation.accuracy},
                                    {"targets", evaluation.targets}});
+  }
+  if (run.translation) {
+    json["translation"] = {
+        {"bleu", run.translation->bleu}, {"exact", run.translation->exact}, {"sentences", run.translation->sentences}};
   }
   return json.dump();
 }
@@ -211,23 +224,25 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
 }
 
 /// `given`: what the times of a paced run are.
-TrainResult run(const TrainCommand& command, TrainOptions options, const std::string& given) {
+TriedRun run(const TrainCommand& command, TrainOptions options, const std::string& given) {
   const Schedule& schedule = options.schedule;
   const std::int64_t total = command.steps.value_or(schedule.num_microbatches / schedule.per_update(StageId{0}));
   Progress progress("train");
   options.observation.on_update = [&](std::int64_t update, double loss) {
     progress.show(update + 1, total, command.is_paced() ? "" : "loss " + fixed_text(loss, 3));
   };
-  TrainResult result = train(options);
-  if (!command.is_paced()) return result;
+  TriedRun tried = train_and_try(options, command.training.final_trial());
+  if (!command.is_paced()) return tried;
+  TrainResult& result = tried.result;
   result.losses.clear();
   if (result.timeline) result.timeline->machine = given + ", paced on " + result.timeline->machine;
-  return result;
+  return tried;
 }
 
-void print_result(const TrainResult& result) {
+void print_result(const TriedRun& run) {
+  const TrainResult& result = run.result;
   std::string text = result.losses.empty() ? "" : losses_text(result.losses);
-  text += evaluations_text(result.evaluations) + validation_text(result);
+  text += evaluations_text(result.evaluations) + translation_text(run.translation) + validation_text(result);
   if (result.timeline) {
     const Timeline& timeline = *result.timeline;
     text += std::string(text.empty() ? "" : "\n") + figures_text(timeline) + "\n" + devices_text(timeline);
@@ -257,7 +272,8 @@ struct RunOutput {
     if (!command.losses.empty()) losses.emplace(command.losses);
   }
 
-  void write(const TrainCommand& command, const TrainResult& result) {
+  void write(const TrainCommand& command, const TriedRun& run) {
+    const TrainResult& result = run.result;
     if (!result.steady_delays) {
       std::cerr
           << "plumbline: note: the run is too short to become steady, so the delays (tau) that its methods use are "
@@ -265,12 +281,12 @@ struct RunOutput {
     }
     if (losses) losses->finish(losses_csv(result.losses));
     if (result.timeline) {
-      files.write({.steps = {&*result.timeline, 1}}, command.is_paced() ? "" : training_json(result));
+      files.write({.steps = {&*result.timeline, 1}}, command.is_paced() ? "" : training_json(run));
     } else if (command.reports.any()) {
       std::cerr
           << "plumbline: note: the run continued in the middle of its schedule, so there is no timeline to report\n";
     }
-    if (!command.reports.takes_standard_output() && command.losses != "-") print_result(result);
+    if (!command.reports.takes_standard_output() && command.losses != "-") print_result(run);
   }
 };
 
@@ -300,7 +316,7 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   }
   prepared.options.execution.processes = job;
   if (!is_first) prepared.options.observation.checkpoint.on_note = [](const std::string&) {};
-  const TrainResult result = run(command, prepared.options, prepared.given.description);
+  const TriedRun result = run(command, prepared.options, prepared.given.description);
   if (output) output->write(command, result);
   return ExitStatus::kDone;
 }

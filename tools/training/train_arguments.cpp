@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 2> kClips{"stage", "global"};
 /// Generated data.
 constexpr std::string_view kShapes = "shapes";
 constexpr std::string_view kNumbersInWords = "numbers";
+constexpr std::int64_t kTrainingNumbers = 8000;
 /// Of a text, what is kept for evaluation.
 constexpr std::int64_t kHeldOutPart = 10;
 
@@ -50,20 +51,25 @@ const LayerSpec* find_kind(const Network& network, LayerKind kind) {
   return found == network.layers.end() ? nullptr : &*found;
 }
 
-/// Images as large as the network reads them, of as many classes as it tells apart.
-std::unique_ptr<TrainingData> load_images(const std::string& data, const LayerSpec& pixels,
-                                          const LayerSpec& classifier) {
+/// Images as large as the network reads them, of as many classes as it tells apart. `held_out`: drawn ones to keep
+/// for evaluation.
+std::unique_ptr<TrainingData> load_images(const std::string& data, const LayerSpec& pixels, const LayerSpec& classifier,
+                                          std::optional<std::int64_t> held_out) {
   if (!data.empty() && data != kShapes) return std::make_unique<ImageData>(ImageData::from_cifar10(data));
   ShapeImageOptions options;
   options.image = input_image(pixels);
   options.classes = classifier.vocabulary;
+  options.held_out = held_out.value_or(options.held_out);
   return std::make_unique<ImageData>(shape_images(options));
 }
 
 /// Pairs from a file, or numbers of as many digits as fit: n digits are at most 2 n - 1 words and an end.
-std::unique_ptr<TrainingData> load_pairs(const std::string& data, std::int64_t sequence) {
+std::unique_ptr<TrainingData> load_pairs(const std::string& data, std::int64_t sequence,
+                                         std::optional<std::int64_t> held_out) {
   if (!data.empty() && data != kNumbersInWords) return std::make_unique<PairData>(PairData::from_file(data));
-  return std::make_unique<PairData>(number_pairs(std::clamp<std::int64_t>(sequence / 2, 1, 6)));
+  const std::int64_t digits = std::clamp<std::int64_t>(sequence / 2, 1, 6);
+  if (!held_out) return std::make_unique<PairData>(number_pairs(digits));
+  return std::make_unique<PairData>(number_pairs(digits, kTrainingNumbers, *held_out));
 }
 
 }  // namespace
@@ -118,16 +124,17 @@ NumberType ModelArguments::number_type() const { return choice<NumberType>(kNumb
 
 std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const {
   if (const LayerSpec* pixels = find_kind(of, LayerKind::kPixels)) {
-    std::unique_ptr<TrainingData> images = load_images(data, *pixels, of.layers.back());
+    std::unique_ptr<TrainingData> images = load_images(data, *pixels, of.layers.back(), held_out);
     if (!augment) return images;
     return std::make_unique<AugmentedImages>(std::move(images), input_image(*pixels), *augment);
   }
   if (augment) throw Error("--augment: network '" + of.name + "' does not read images, expected one that does");
   const bool translates = std::ranges::any_of(of.layers, &LayerSpec::target);
-  if (translates) return load_pairs(data, of.sequence);
+  if (translates) return load_pairs(data, of.sequence, held_out);
   std::string text = data.empty() ? std::string(kDemoText) : read_text_file(data, kTrainingDataFile);
-  const auto held_out = evaluate_every ? static_cast<std::int64_t>(text.size()) / kHeldOutPart : 0;
-  return std::make_unique<TextData>(std::move(text), held_out);
+  const bool tries = evaluate_every || held_out;
+  const auto kept = tries ? static_cast<std::int64_t>(text.size()) / kHeldOutPart : 0;
+  return std::make_unique<TextData>(std::move(text), kept);
 }
 
 void TrainArguments::add_to(OptionTable& parser) {
@@ -146,6 +153,12 @@ void TrainArguments::add_to(OptionTable& parser) {
       .whole("evaluate-every", model.evaluate_every, {1},
              "updates between evaluations on held-out data (default: never)")
       .whole("evaluate-samples", evaluate_samples, {1}, "held-out samples per evaluation (default: all)")
+      .whole("held-out", model.held_out, {1},
+             "held-out samples for the evaluation at the end; generated data draw so many (default: as evaluated "
+             "before, of 1024 images, 1000 numbers, a tenth of a text)")
+      .whole("translate", translate, {1},
+             "translation models: translate this many held-out pairs at the end, word by word, and tell their BLEU "
+             "(default: none)")
       .whole("warmup", warmup, {0}, "updates of linear learning-rate warm-up (default: 0)")
       .real("clip-norm", clip_norm, {0}, "clip gradients to this norm (default: no clipping)")
       .text("clip", clip, "SCOPE",

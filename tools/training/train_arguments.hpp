@@ -7,6 +7,7 @@
 
 #include "models/import/load_network.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/training/final_evaluation.hpp"
 #include "tools/training/stream_arguments.hpp"
 #include "trainer/train.hpp"
 
@@ -20,6 +21,7 @@ struct ModelArguments {
   std::string partition;
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> evaluate_every;  ///< a tenth of a text is then held out
+  std::optional<std::int64_t> held_out;        ///< samples; likewise, and generated data draw so many
   std::optional<std::int64_t> sequence;
   std::optional<std::int64_t> augment;  ///< pixels
   std::string optimizer = "adamw";
@@ -55,6 +57,7 @@ struct TrainArguments {
   std::string decay = "constant";
   std::optional<std::int64_t> warmup;
   std::optional<std::int64_t> evaluate_samples;
+  std::optional<std::int64_t> translate;
   std::optional<double> clip_norm;
   std::string clip;
 
@@ -64,6 +67,8 @@ struct TrainArguments {
   /// Everything but schedule, data and steps. `steps` is the length of the learning-rate schedule.
   /// Throws `Error` for unknown names (with the nearest one) and a missing network.
   TrainOptions options(std::int32_t num_stages, std::int64_t steps) const;
+
+  FinalTrial final_trial() const { return {model.held_out.value_or(0), translate.value_or(0)}; }
 };
 
 }  // namespace plumb

@@ -28,12 +28,13 @@ TrainRun parse_train_run(const std::string& command) {
   run.data = training.model.load_data(run.options.model.network);
   run.options.schedule = schedule;
   run.options.data = run.data.get();
+  run.trial = training.final_trial();
   return run;
 }
 
 TrainResult train_as(const std::string& command) {
   const TrainRun run = parse_train_run(command);
-  return train(run.options);
+  return train_and_try(run.options, run.trial).result;
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "tools/training/final_evaluation.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -12,6 +13,7 @@ namespace plumb {
 struct TrainRun {
   TrainOptions options;
   std::shared_ptr<const TrainingData> data;  ///< what `options.data` points to
+  FinalTrial trial;                          ///< of the final weights
 };
 
 /// Throws `Error` for what the command contradicts.

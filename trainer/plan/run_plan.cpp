@@ -13,6 +13,7 @@
 #include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/versions/steady_delays.hpp"
 #include "schedules/versions/weight_versions.hpp"
 #include "trainer/backends/backends.hpp"
 
@@ -164,7 +165,7 @@ RunPlan::RunPlan(const TrainOptions& given)
   if (!options.schedule.weights.methods.empty()) {
     if (validation.any()) refuse(options, "methods of asynchronous training cannot be taken back; expected no V");
     method_places = plumb::method_places(options.schedule, program);
-    steady_delays = reaches_steady_state(options.schedule, program);
+    steady_delays = reaches_steady_state(options.schedule, program) || has_closed_delays(options.schedule);
     forward_versions = plumb::forward_versions(program);
     predicted_reads = plumb::predicted_reads(options.schedule, program);
   }

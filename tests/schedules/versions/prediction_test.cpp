@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -112,9 +113,10 @@ TEST_CASE("with more microbatches per update a forward looks ahead to the versio
           const std::int32_t read = reads.forward.at({k, stage});
           CHECK(steps_of(own, own_program, Op::kF, stage, k) == k / m - read);
           CHECK(steps_of(own, own_program, Op::kB, stage, k) == 0);
-          // Back at stage 0: so many backwards of the stage after its own as the published distance says for m = 1.
-          CHECK(steps_of(trip, trip_program, Op::kF, stage, k) == (k + stage / 2) / m - read);
-          CHECK(steps_of(trip, trip_program, Op::kB, stage, k) == (k + stage / 2) / m - k / m);
+          // Back at stage 0: backwards of the stage after its own, as published for 1F1B; one in every slot.
+          const std::int32_t until_back = timing == "slots" ? stage : stage / 2;
+          CHECK(steps_of(trip, trip_program, Op::kF, stage, k) == (k + until_back) / m - read);
+          CHECK(steps_of(trip, trip_program, Op::kB, stage, k) == (k + until_back) / m - k / m);
         }
       }
     }
@@ -133,6 +135,31 @@ TEST_CASE("predictions end at a flushed phase, and keep the published distances 
   const Program as_published = lowered(fixed);
   CHECK(steps_of(fixed, as_published, Op::kF, 0, 17) == 3);
   CHECK(steps_of(fixed, as_published, Op::kF, 3, 17) == 0);
+}
+
+TEST_CASE("in slots xpipe aims at the slot in which the last microbatch of the update is back at stage 0") {
+  for (const std::int32_t p : {2, 4, 7}) {
+    for (const std::int64_t m : {1, 3, 4}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      const Schedule schedule = with_methods(
+          generate("pipemare",
+                   {.num_devices = p, .num_microbatches = m, .updates = 4, .options = {{"timing", "slots"}}}),
+          "xpipe");
+      for (std::int32_t r = 0; r < p; ++r) {
+        const std::int64_t first_forward = r;                       // slot of F of microbatch 0
+        const std::int64_t first_backward = 2 * p - 1 - r;          // of its B
+        const std::int64_t back = m - 1 + 2 * std::int64_t{p} - 1;  // of B of the last microbatch at stage 0
+        const auto rounded = [&](std::int64_t slots) {
+          const double updates = static_cast<double>(slots) / static_cast<double>(m);
+          return static_cast<std::int32_t>(std::nearbyint(updates));  // halves to even
+        };
+        const auto at = static_cast<std::size_t>(r);
+        CHECK(schedule.weights.prediction.forward[at] == rounded(back - first_forward));
+        CHECK(schedule.weights.prediction.backward[at] == rounded(back - first_backward));
+      }
+    }
+  }
 }
 
 TEST_CASE("xpipe looks as many updates ahead as published, for the whole update") {

@@ -11,8 +11,10 @@
 #include "models/ground/error.hpp"
 #include "tools/studies/pipemare/memory_formulas.hpp"
 #include "tools/studies/pipemare/model_study.hpp"
+#include "tools/studies/pipemare/practice_tables.hpp"
 #include "tools/studies/pipemare/simulated_models.hpp"
-#include "tools/studies/pipemare/study_figures.hpp"
+#include "tools/studies/pipemare/study_grid.hpp"
+#include "tools/studies/pipemare/study_page.hpp"
 #include "tools/studies/pipemare/study_report.hpp"
 #include "tools/studies/pipemare/study_run.hpp"
 #include "tools/studies/pipemare/time_to_accuracy.hpp"
@@ -23,24 +25,49 @@ namespace plumb {
 namespace {
 
 constexpr const char* kDocument = R"({
- "format": "plumbline-study", "version": 1, "seeds": 2,
- "tasks": [{"name": "text", "quality": "loss", "target": 5.5, "words": {"TIMING": "slots"}, "arguments":
- "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --executor serial --evaluate-every 4 --evaluate-samples 64"}],
+ "format": "plumbline-study", "version": 2, "seeds": 4, "grid_seeds": 2,
+ "tasks": [{"name": "text", "quality": "loss", "target": 5.5, "chance": 5.6, "words": {"TIMING": "slots"},
+ "rates": ["0.001", "0.003", "0.01"], "further_rates": ["0.0001", "0.03"], "K": ["4", "8"], "D": ["0.1"], "arguments":
+ "--network gpt-tiny -p 3 -m 2 --samples 1 --sequence 8 --steps 8 --learning-rate {rate} --executor serial --evaluate-every 4 --evaluate-samples 64"}],
  "methods": [{"name": "synchronous", "arguments": "gpipe"},
-             {"name": "naive", "title": "naive asynchronous", "arguments": "pipemare --opt timing={TIMING}"}]
+             {"name": "naive", "title": "naive asynchronous", "arguments": "pipemare --opt timing={TIMING}"},
+             {"name": "t1", "arguments": "pipemare --opt timing={TIMING} --method t1:K={K}"}]
 })";
 
 Study small_study() { return study_from_json(kDocument, "study.json"); }
 
-StudyRun made_run(const std::string& method, std::int64_t seed, std::vector<double> losses) {
+/// The mean loss at the end decides: all losses are held-out ones, too.
+StudyRun made_run(const std::string& method, std::int64_t seed, std::vector<double> losses,
+                  const std::string& rate = "0.003") {
+  const Study study = small_study();
+  const auto by = std::ranges::find(study.methods, method, &StudyMethod::name);
   StudyRun run;
   run.task = "text";
   run.method = method;
+  run.setting = rule_setting(study.tasks[0], *by, rate);
   run.seed = seed;
+  run.command = command_mark(study_command(study.tasks[0], *by, run.setting));
   for (const double loss : losses) {
     run.points.push_back({.update = static_cast<std::int64_t>(run.points.size()) + 1, .train_loss = loss});
+    run.points.back().loss = loss;
   }
   return run;
+}
+
+/// Runs of all methods at all rates of the grid with seed 0, best at the middle rate.
+std::vector<StudyRun> first_grid() {
+  std::vector<StudyRun> runs;
+  for (const std::string method : {"synchronous", "naive", "t1"}) {
+    runs.push_back(made_run(method, 0, {6, 5.2}, "0.001"));
+    runs.push_back(made_run(method, 0, {6, 5.0}, "0.003"));
+    runs.push_back(made_run(method, 0, {6, 5.3}, "0.01"));
+  }
+  return runs;
+}
+
+/// "naive 0.003 1": method, rate and seed.
+std::string described(const PlannedRun& run) {
+  return run.method->name + " " + run.setting.rate + " " + std::to_string(run.seed);
 }
 
 }  // namespace
@@ -108,11 +135,91 @@ TEST_CASE("the real layers of ResNet-50 give the published factors of memory, th
 
 TEST_CASE("a study's commands are its words put together; a missing one is named") {
   const Study study = small_study();
-  CHECK(study_command(study.tasks[0], study.methods[1]) ==
-        "train pipemare --opt timing=slots " + study.tasks[0].arguments);
-  StudyMethod wrong = study.methods[1];
+  const StudyMethod& t1 = study.methods[2];
+  const StudySetting setting = rule_setting(study.tasks[0], t1, "0.01");
+  CHECK(setting == StudySetting{"0.01", "4", ""});  // t1 uses K and not D
+  std::string arguments = study.tasks[0].arguments;
+  arguments.replace(arguments.find("{rate}"), 6, "0.01");
+  CHECK(study_command(study.tasks[0], t1, setting) == "train pipemare --opt timing=slots --method t1:K=4 " + arguments);
+  CHECK(other_settings(study.tasks[0], t1, "0.01") == std::vector<StudySetting>{{"0.01", "8", ""}});
+  StudyMethod wrong = t1;
   wrong.arguments = "pipemare --t3-updates {WARMUP}";
-  CHECK_THROWS_WITH_AS(study_command(study.tasks[0], wrong), doctest::Contains("{WARMUP}"), Error);
+  CHECK_THROWS_WITH_AS(study_command(study.tasks[0], wrong, setting), doctest::Contains("{WARMUP}"), Error);
+  wrong.words["WARMUP"] = "7";  // a method's own words come first
+  CHECK(study_command(study.tasks[0], wrong, setting).starts_with("train pipemare --t3-updates 7 "));
+}
+
+TEST_CASE("the first seeds of all methods are planned before anything else, the middle rate first") {
+  const Study study = small_study();
+  std::vector<std::string> order;
+  for (const PlannedRun& run : planned_runs(study, {}, {})) order.push_back(described(run));
+  CHECK(order == std::vector<std::string>{"synchronous 0.003 0", "naive 0.003 0", "t1 0.003 0", "synchronous 0.001 0",
+                                          "naive 0.001 0", "t1 0.001 0", "synchronous 0.01 0", "naive 0.01 0",
+                                          "t1 0.01 0"});
+}
+
+TEST_CASE("then the best rate gets its seeds, the grid its second one, and other K and D come last") {
+  const Study study = small_study();
+  std::vector<std::string> order;
+  for (const PlannedRun& run : planned_runs(study, {}, first_grid())) order.push_back(described(run));
+  const std::vector<std::string> first{"synchronous 0.003 1", "naive 0.003 1", "t1 0.003 1",
+                                       "synchronous 0.003 2", "naive 0.003 2", "t1 0.003 2"};
+  REQUIRE(order.size() == 6 + 6 + 3 + 2);
+  CHECK(std::vector<std::string>(order.begin(), order.begin() + 6) == first);
+  CHECK(order[6].ends_with(" 1"));
+  CHECK(std::ranges::count(order, "naive 0.003 3") == 1);
+  CHECK(planned_runs(study, {}, first_grid()).back().setting == StudySetting{"0.003", "8", ""});
+  CHECK(planned_runs(study, {.tasks = {}, .methods = {"naive"}, .seeds = 2}, first_grid()).size() == 1 + 2);
+}
+
+TEST_CASE("a best rate at the edge of the grid asks for the next one, until it is bracketed or nothing is left") {
+  const Study study = small_study();
+  const StudyMethod& naive = study.methods[1];
+  std::vector<StudyRun> runs = first_grid();
+  for (StudyRun& run : runs) {
+    if (run.method == "naive" && run.setting.rate == "0.01") run.points.back().loss = 4.0;
+  }
+  CHECK(best_rate(study.tasks[0], naive, runs) == "0.01");
+  CHECK(!is_bracketed(study.tasks[0], naive, runs));
+  std::vector<PlannedRun> planned = planned_runs(study, {.tasks = {}, .methods = {"naive"}}, runs);
+  REQUIRE(planned.size() == 1);
+  CHECK(described(planned[0]) == "naive 0.03 0");
+  runs.push_back(made_run("naive", 0, {6, 5.5}, "0.03"));
+  CHECK(is_bracketed(study.tasks[0], naive, runs));
+  planned = planned_runs(study, {.tasks = {}, .methods = {"naive"}}, runs);
+  CHECK(described(planned[0]) == "naive 0.01 1");
+  runs.back().points.back().loss = 3.0;  // the last rate there is
+  CHECK(!is_bracketed(study.tasks[0], naive, runs));
+  planned = planned_runs(study, {.tasks = {}, .methods = {"naive"}}, runs);
+  CHECK(described(planned[0]) == "naive 0.03 1");
+}
+
+TEST_CASE("a run diverges when it ends no better than chance, worse than it began, or as no number") {
+  Study study = small_study();
+  StudyTask& task = study.tasks[0];
+  CHECK(!has_diverged(task, made_run("naive", 0, {5.55, 5.5})));
+  CHECK(has_diverged(task, made_run("naive", 0, {6, 5.6})));         // chance
+  CHECK(has_diverged(task, made_run("naive", 0, {5.2, 4.9, 5.3})));  // worse than at the start
+  CHECK(has_diverged(task, made_run("naive", 0, {6, std::nan(""), 5})));
+  CHECK(has_diverged(task, made_run("naive", 0, {})));
+  task.by_accuracy = true;
+  task.chance = 0.13;
+  StudyRun run = made_run("naive", 0, {2.4, 2.3});
+  run.points.back().accuracy = 0.12;
+  CHECK(has_diverged(task, run));
+  run.points.back().accuracy = 0.14;
+  CHECK(!has_diverged(task, run));
+}
+
+TEST_CASE("a run of another command is not a run of the study") {
+  Study study = small_study();
+  const std::vector<StudyRun> runs = first_grid();
+  CHECK(runs_of_study(study, runs).size() == runs.size());
+  study.tasks[0].arguments += " --warmup 2";
+  CHECK(runs_of_study(study, runs).empty());
+  study = small_study();
+  study.methods[2].tasks = {"other"};
+  CHECK(runs_of_study(study, runs).size() == 6);
 }
 
 TEST_CASE("estimates have Student's intervals") {
@@ -126,7 +233,7 @@ TEST_CASE("figures of a study: gaps by seed, divergence apart, updates until the
   const Study study = small_study();
   const std::vector<StudyRun> runs{made_run("synchronous", 0, {6, 5, 4}), made_run("synchronous", 1, {6, 5.6, 5}),
                                    made_run("naive", 0, {6, 5.6, 4.5}), made_run("naive", 1, {6, 7, std::nan("")})};
-  const std::vector<MethodFigures> figures = study_figures(study, runs);
+  const std::vector<MethodFigures> figures = best_figures(study, runs, study.tasks[0]);
   REQUIRE(figures.size() == 2);
   CHECK(figures[0].quality->mean == 4.5);
   CHECK(figures[0].to_target->mean == 2.5);
@@ -134,19 +241,68 @@ TEST_CASE("figures of a study: gaps by seed, divergence apart, updates until the
   CHECK(figures[1].quality->mean == 4.5);
   CHECK(figures[1].gap->mean == 0.5);
   CHECK(figures[1].to_target->count == 1);
+  CHECK(update_factor(figures[0], figures[0]) == 1);
+  CHECK(!update_factor(figures[0], figures[1]));  // one of two is not most
   const auto json = nlohmann::json::parse(study_json(study, runs));
   CHECK(json["tasks"][0]["methods"][1]["gap"]["mean"] == 0.5);
+  CHECK(json["tasks"][0]["methods"][1]["rate"] == "0.003");
   CHECK(runs_csv(runs_from_csv(runs_csv(runs), "runs.csv")) == runs_csv(runs));
   CHECK_THROWS_WITH_AS(runs_from_csv("a,b\n", "runs.csv"), doctest::Contains("runs.csv:1"), Error);
 }
 
-TEST_CASE("a study trains what is not there yet, and its curves get the times of a cluster") {
+TEST_CASE("runs that differ in rate, K, D or command are different runs in the table") {
+  std::vector<StudyRun> runs{made_run("t1", 0, {6, 5}, "0.001"), made_run("t1", 0, {6, 5}, "0.003"),
+                             made_run("t1", 0, {6, 5}, "0.003"), made_run("t1", 0, {6, 5}, "0.003"),
+                             made_run("t1", 0, {6, 5}, "0.003")};
+  runs[2].setting.k = "8";
+  runs[3].setting.d = "0.5";
+  runs[4].command = "00000000";
+  const std::vector<StudyRun> read = runs_from_csv(runs_csv(runs), "runs.csv");
+  REQUIRE(read.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(read[i].setting == runs[i].setting);
+    CHECK(read[i].command == runs[i].command);
+    CHECK(read[i].points == runs[i].points);
+  }
+}
+
+TEST_CASE("methods are stable up to the highest rate below the first that diverges") {
   const Study study = small_study();
+  const StudyTask& task = study.tasks[0];
+  std::vector<StudyRun> runs = first_grid();
+  CHECK(stable_rates(task, study.methods[1], runs).highest == "0.01");
+  CHECK(!stable_rates(task, study.methods[1], runs).first_diverged);
+  runs.push_back(made_run("naive", 1, {5, 7}, "0.003"));
+  CHECK(stable_rates(task, study.methods[1], runs).highest == "0.001");
+  CHECK(stable_rates(task, study.methods[1], runs).first_diverged == "0.003");
+}
+
+TEST_CASE("the bound on the rate falls with the delay as that of one weight does") {
+  CHECK(stability_bound(0, 0.9) == 1);
+  CHECK(stability_bound(0, 0) == 1);
+  // Without momentum a delay of 1 allows a rate of 1 instead of 2 (z^2 - z + a).
+  CHECK(stability_bound(1, 0) == doctest::Approx(0.5).epsilon(1e-6));
+  CHECK(stability_bound(8, 0.9) < stability_bound(4, 0.9));
+}
+
+TEST_CASE("what was not run is counted by method") {
+  const Study study = small_study();
+  CHECK(missing_cells(study, first_grid()) ==
+        std::vector<std::string>{"text: 6 runs of the grid over rates (naive asynchronous 2, synchronous 2, t1 2); 9 "
+                                 "further seeds at the best rates (naive asynchronous 3, synchronous 3, t1 3); 2 runs "
+                                 "with other K and D"});
+}
+
+TEST_CASE("a study trains what is not there yet, goes on where it was, and its curves get the times of a cluster") {
+  Study study = small_study();
+  study.seeds = study.grid_seeds = 1;
+  study.tasks[0].further_rates.clear();
+  study.tasks[0].k.resize(1);
   std::size_t saved = 0;
-  const std::vector<StudyRun> runs = run_study(study, {}, {made_run("naive", 1, {6, 5, 4})},
-                                               [&](const std::vector<StudyRun>& all) { saved = all.size(); });
-  REQUIRE(runs.size() == 4);
-  CHECK(saved == 4);
+  const auto save = [&](const std::vector<StudyRun>& all) { saved = all.size(); };
+  const std::vector<StudyRun> runs = run_study(study, {}, {made_run("t1", 0, {6, 5, 4}, "0.01")}, save);
+  REQUIRE(runs.size() == 9);
+  CHECK(saved == 9);
   for (const StudyRun& run : runs) {
     CAPTURE(run.error);
     CHECK(run.error.empty());
@@ -154,15 +310,25 @@ TEST_CASE("a study trains what is not there yet, and its curves get the times of
     if (&run != &runs.back()) CHECK(run.points.back().accuracy.has_value());
   }
   CHECK(runs[0].method == "synchronous");
-  CHECK(runs[3].points.size() == 3);  // not repeated
-  const std::string command = study_command(study.tasks[0], study.methods[1]);
+  CHECK(runs[8].points.size() == 3);  // not repeated
+  saved = 0;
+  CHECK(run_study(study, {}, runs_from_csv(runs_csv(runs), "runs.csv"), save).size() == 9);
+  CHECK(saved == 0);  // nothing was left to do
+  const std::string command = study_command(study.tasks[0], study.methods[1], runs[3].setting);
   const SimulatedClock clock = simulated_clock(command, "a100");
   REQUIRE(clock.seconds.size() == 8);
   for (std::size_t i = 1; i < 8; ++i) CHECK(clock.seconds[i] > clock.seconds[i - 1]);
   const PlotCard card = time_to_accuracy(study, study.tasks[0], runs, {"a100", "h100"});
   REQUIRE(card.choices.size() == 2);
-  CHECK(card.choices[0].plot->series.size() == 2);
-  CHECK(card.choices[0].table->rows.size() == 2);
+  CHECK(card.choices[0].plot->series.size() == 3);
+  CHECK(card.choices[0].table->rows.size() == 3);
+  CHECK(first_delay(command) == 2.5);  // D = 5 of three stages in slots, two microbatches per update
+  const PlotTable stable = stability_table(study, study.tasks[0], runs);
+  CHECK(stable.rows.size() == 3);
+  CHECK(trained_bytes(study_command(study.tasks[0], study.methods[0], runs[0].setting)) ==
+        trained_bytes(command));  // one version of the weights, no correction
+  const PlotPage page = study_page({}, study, runs, {});
+  CHECK(page.cards.front().title == "The answer");
 }
 
 }  // namespace plumb

@@ -1,5 +1,7 @@
 #include "tools/studies/pipemare/simulated_models.hpp"
 
+#include <algorithm>
+
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/simulate.hpp"
@@ -39,6 +41,15 @@ std::int64_t simulated_weight_memory(const ModelCase& of, const std::vector<std:
   std::int64_t bytes = 0;
   for (const DeviceSummary& device : simulate_summary(schedule, costs).devices) bytes += device.peak_memory_bytes;
   return bytes;
+}
+
+double simulated_most_activations(const ModelCase& of) {
+  const Schedule schedule = schedule_of(of);
+  double most = 0;
+  for (const DeviceSummary& device : simulate_summary(schedule, unit_costs(schedule)).devices) {
+    most = std::max(most, static_cast<double>(device.peak_activations));
+  }
+  return most;
 }
 
 double simulated_activations(const ModelCase& of) {

@@ -23,6 +23,9 @@ double simulated_utilization(const ModelCase& of);
 std::int64_t simulated_weight_memory(const ModelCase& of, const std::vector<std::int64_t>& parameters,
                                      std::int64_t copies);
 
+/// Stashes of one stage and microbatch that the fullest device keeps at its peak.
+double simulated_most_activations(const ModelCase& of);
+
 /// Stashes of one stage and microbatch that all stages keep at their peaks.
 double simulated_activations(const ModelCase& of);
 

@@ -1,51 +1,93 @@
 #include "tools/studies/pipemare/study.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
-#include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::string_view kStudyHeader = "task,method,seed,seconds,update,train_loss,loss,accuracy";
-constexpr std::size_t kColumns = 8;
 
 std::string text_or(const JsonValue& object, std::string_view key, std::string otherwise) {
   const auto value = object.find(key);
   return value ? std::string(value->text()) : std::move(otherwise);
 }
 
+std::vector<std::string> texts_or_none(const JsonValue& object, std::string_view key) {
+  std::vector<std::string> texts;
+  if (const auto list = object.find(key)) {
+    for (const JsonValue& text : list->elements()) texts.emplace_back(text.text());
+  }
+  return texts;
+}
+
+std::map<std::string, std::string> read_words(const JsonValue& object) {
+  std::map<std::string, std::string> words;
+  if (const auto members = object.find("words")) {
+    for (const JsonValue::Member& member : members->members()) words[std::string(member.key)] = member.value.text();
+  }
+  return words;
+}
+
+/// Numbers above 0 as texts, which commands and tables repeat as they are; no comma.
+std::vector<std::string> read_numbers(const JsonValue& object, std::string_view key) {
+  std::vector<std::string> numbers = texts_or_none(object, key);
+  for (const std::string& number : numbers) {
+    try {
+      if (parse_real(number, "") > 0 && number.find(',') == std::string::npos) continue;
+    } catch (const Error&) {  // said below, with its place
+    }
+    object.at(key).fail("'" + number + "': expected a number above 0, as text");
+  }
+  return numbers;
+}
+
+void require_ascending(const std::vector<std::string>& rates, const JsonValue& list) {
+  for (std::size_t i = 0; i + 1 < rates.size(); ++i) {
+    if (parse_real(rates[i], "") >= parse_real(rates[i + 1], "")) list.fail("expected ascending learning rates");
+  }
+}
+
 StudyTask read_task(const JsonValue& object) {
-  object.allow_only({"name", "title", "note", "arguments", "words", "quality", "target", "clusters"});
+  object.allow_only({"name", "title", "note", "arguments", "words", "rates", "further_rates", "K", "D", "quality",
+                     "target", "chance", "held_out", "clusters"});
   StudyTask task;
   task.name = object.at("name").text();
   task.title = text_or(object, "title", task.name);
   task.note = text_or(object, "note", "");
   task.arguments = object.at("arguments").text();
-  if (const auto words = object.find("words")) {
-    for (const JsonValue::Member& member : words->members()) task.words[std::string(member.key)] = member.value.text();
-  }
+  task.words = read_words(object);
+  task.rates = read_numbers(object, "rates");
+  if (task.rates.empty()) object.at("rates").fail("is empty, expected at least one learning rate");
+  require_ascending(task.rates, object.at("rates"));
+  task.further_rates = read_numbers(object, "further_rates");
+  task.k = read_numbers(object, "K");
+  task.d = read_numbers(object, "D");
   const std::string_view quality = object.at("quality").text();
   if (quality != "accuracy" && quality != "loss") object.at("quality").fail_expected("\"accuracy\" or \"loss\"");
   task.by_accuracy = quality == "accuracy";
   task.target = object.at("target").number();
-  if (const auto clusters = object.find("clusters")) {
-    for (const JsonValue& cluster : clusters->elements()) task.clusters.emplace_back(cluster.text());
-  }
+  task.chance = object.at("chance").number();
+  if (const auto targets = object.find("held_out")) task.held_out = targets->integer(1, 1'000'000'000);
+  task.clusters = texts_or_none(object, "clusters");
   return task;
 }
 
-StudyMethod read_method(const JsonValue& object) {
-  object.allow_only({"name", "title", "arguments"});
+StudyMethod read_method(const JsonValue& object, const std::vector<StudyTask>& tasks) {
+  object.allow_only({"name", "title", "arguments", "words", "tasks"});
   StudyMethod method;
   method.name = object.at("name").text();
   method.title = text_or(object, "title", method.name);
   method.arguments = object.at("arguments").text();
+  method.words = read_words(object);
+  method.tasks = texts_or_none(object, "tasks");
+  for (const std::string& name : method.tasks) {
+    if (std::ranges::find(tasks, name, &StudyTask::name) == tasks.end()) {
+      object.at("tasks").fail("'" + name + "': expected the name of a task");
+    }
+  }
   return method;
 }
 
@@ -54,114 +96,85 @@ void require_distinct(const std::vector<Row>& rows, const JsonValue& list) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto same = [&](const Row& row) { return row.name == rows[i].name; };
     if (std::ranges::count_if(rows, same) > 1) list.fail("'" + rows[i].name + "' comes twice, expected distinct names");
-    if (rows[i].name.find(',') != std::string::npos) list.fail("'" + rows[i].name + "': expected a name without comma");
+    if (rows[i].name.find_first_of(",\n") != std::string::npos) {
+      list.fail("'" + rows[i].name + "': expected a name without comma");
+    }
   }
   if (rows.empty()) list.fail("is empty, expected at least one");
 }
 
-std::string figure_text(double figure) { return std::isfinite(figure) ? number_text(figure, 6) : "nan"; }
-
-std::string optional_text(const std::optional<double>& figure) { return figure ? figure_text(*figure) : ""; }
-
-double read_number(const std::string& text, const std::string& where) {
-  return text == "nan" ? std::numeric_limits<double>::quiet_NaN() : parse_real(text, where);
+bool uses(const StudyMethod& method, std::string_view word) {
+  return method.arguments.find("{" + std::string(word) + "}") != std::string::npos;
 }
 
-/// Cells of a line, empty ones too.
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells{""};
-  for (const char c : line) {
-    if (c == ',')
-      cells.emplace_back();
-    else
-      cells.back() += c;
+/// What {`word`} stands for: the setting, then the method's words, then the task's.
+std::string meaning(const std::string& word, const StudyTask& task, const StudyMethod& method,
+                    const StudySetting& setting) {
+  if (word == "rate") return setting.rate;
+  if (word == "K" && !setting.k.empty()) return setting.k;
+  if (word == "D" && !setting.d.empty()) return setting.d;
+  for (const auto* words : {&method.words, &task.words}) {
+    const auto found = words->find(word);
+    if (found != words->end()) return found->second;
   }
-  return cells;
+  throw Error("study: method '" + method.name + "' on task '" + task.name + "' says {" + word +
+              "}, expected it among the words of one of them");
 }
 
 }  // namespace
 
+bool StudyMethod::is_tried_on(const StudyTask& task) const {
+  return tasks.empty() || std::ranges::find(tasks, task.name) != tasks.end();
+}
+
 Study study_from_json(std::string text, const std::string& file_name) {
   const JsonDocument document(std::move(text), file_name);
   const JsonValue root = document.root();
-  check_format(root, "plumbline-study", 1);
-  root.allow_only({"format", "version", "seeds", "tasks", "methods"});
+  check_format(root, "plumbline-study", 2);
+  root.allow_only({"format", "version", "seeds", "grid_seeds", "tasks", "methods"});
   Study study;
   study.seeds = root.at("seeds").integer(1, 1000);
+  study.grid_seeds = root.at("grid_seeds").integer(1, 1000);
   for (const JsonValue& task : root.at("tasks").elements()) study.tasks.push_back(read_task(task));
-  for (const JsonValue& method : root.at("methods").elements()) study.methods.push_back(read_method(method));
+  for (const JsonValue& method : root.at("methods").elements()) {
+    study.methods.push_back(read_method(method, study.tasks));
+  }
   require_distinct(study.tasks, root.at("tasks"));
   require_distinct(study.methods, root.at("methods"));
+  if (!study.methods.front().tasks.empty()) {
+    root.at("methods").fail("the first method is what others are compared with, expected it on all tasks");
+  }
   return study;
 }
 
-std::string study_command(const StudyTask& task, const StudyMethod& method) {
+StudySetting rule_setting(const StudyTask& task, const StudyMethod& method, const std::string& rate) {
+  StudySetting setting{.rate = rate, .k = "", .d = ""};
+  if (uses(method, "K") && !task.k.empty()) setting.k = task.k.front();
+  if (uses(method, "D") && !task.d.empty()) setting.d = task.d.front();
+  return setting;
+}
+
+std::vector<StudySetting> other_settings(const StudyTask& task, const StudyMethod& method, const std::string& rate) {
+  const StudySetting rule = rule_setting(task, method, rate);
+  std::vector<StudySetting> settings;
+  for (std::size_t i = 1; !rule.k.empty() && i < task.k.size(); ++i) settings.push_back({rate, task.k[i], rule.d});
+  for (std::size_t i = 1; !rule.d.empty() && i < task.d.size(); ++i) settings.push_back({rate, rule.k, task.d[i]});
+  return settings;
+}
+
+std::string study_command(const StudyTask& task, const StudyMethod& method, const StudySetting& setting) {
+  const std::string text = method.arguments + " " + task.arguments;
   std::string words;
-  const std::string& text = method.arguments;
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] != '{') {
       words += text[at++];
       continue;
     }
     const std::size_t end = std::min(text.find('}', at), text.size());
-    const std::string word = text.substr(at + 1, end - at - 1);
-    const auto found = task.words.find(word);
-    if (found == task.words.end()) {
-      throw Error("study: method '" + method.name + "' says {" + word + "}, expected it among the words of task '" +
-                  task.name + "'");
-    }
-    words += found->second;
+    words += meaning(text.substr(at + 1, end - at - 1), task, method, setting);
     at = end + 1;
   }
-  return "train " + words + " " + task.arguments;
-}
-
-bool StudyRun::diverged() const {
-  const auto broken = [](const StudyPoint& point) { return !std::isfinite(point.train_loss); };
-  if (points.empty() || std::ranges::any_of(points, broken)) return true;
-  return points.back().train_loss > points.front().train_loss;
-}
-
-std::string runs_csv(const std::vector<StudyRun>& runs) {
-  std::string text(kStudyHeader);
-  text += '\n';
-  for (const StudyRun& run : runs) {
-    for (const StudyPoint& point : run.points) {
-      text += run.task + "," + run.method + "," + std::to_string(run.seed) + "," + fixed_text(run.seconds, 1) + "," +
-              std::to_string(point.update) + "," + figure_text(point.train_loss) + "," + optional_text(point.loss) +
-              "," + optional_text(point.accuracy) + "\n";
-    }
-  }
-  return text;
-}
-
-std::vector<StudyRun> runs_from_csv(const std::string& text, const std::string& file_name) {
-  std::vector<StudyRun> runs;
-  std::size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    const std::string where = file_name + ":" + std::to_string(++number);
-    if (line.empty()) continue;
-    if (number == 1) {
-      if (line != kStudyHeader) throw Error(where + ": expected the columns " + std::string(kStudyHeader));
-      continue;
-    }
-    const std::vector<std::string> cells = cells_of(line);
-    if (cells.size() != kColumns) throw Error(where + ": expected " + std::to_string(kColumns) + " columns");
-    const std::int64_t seed = parse_whole(cells[2], {.least = 0}, where);
-    if (runs.empty() || runs.back().task != cells[0] || runs.back().method != cells[1] || runs.back().seed != seed) {
-      StudyRun& run = runs.emplace_back();
-      run.task = cells[0];
-      run.method = cells[1];
-      run.seed = seed;
-      run.seconds = parse_real(cells[3], where);
-    }
-    StudyPoint& point = runs.back().points.emplace_back();
-    point.update = parse_whole(cells[4], {.least = 0}, where);
-    point.train_loss = read_number(cells[5], where);
-    if (!cells[6].empty()) point.loss = read_number(cells[6], where);
-    if (!cells[7].empty()) point.accuracy = read_number(cells[7], where);
-  }
-  return runs;
+  return "train " + words;
 }
 
 }  // namespace plumb

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/studies/pipemare/study_figures.hpp"
+#include "tools/reports/report_palette.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -42,11 +42,28 @@ std::string diverged_text(const MethodFigures& of) {
 
 std::string quality_title(const StudyTask& task) { return task.by_accuracy ? "accuracy, %" : "loss"; }
 
+/// One standard error of a single run: what the size of the held-out data lets it be known to.
+std::string error_text(const MethodFigures& of) {
+  if (!of.quality || of.task->held_out == 0) return "-";
+  const double error = standard_error(of.quality->mean, static_cast<double>(of.task->held_out));
+  return fixed_text(100 * error, 2);
+}
+
+/// BLEU, or the perplexity of a loss.
+std::string other_quality_text(const MethodFigures& of) {
+  if (of.bleu) return estimate_text(of.bleu, 100, 2);
+  if (!of.task->by_accuracy && of.quality) return fixed_text(std::exp(of.quality->mean), 2);
+  return "-";
+}
+
 std::vector<std::string> heads(const Study& study, const StudyTask& task) {
   return {
       "method",
+      "best rate",
       "seeds",
       quality_title(task),
+      "standard error",
+      task.by_accuracy ? "BLEU" : "perplexity",
       "behind " + study.methods.front().title + (task.by_accuracy ? ", points" : ""),
       "updates to " + number_text(task.by_accuracy ? 100 * task.target : task.target) + (task.by_accuracy ? " %" : ""),
       "diverged",
@@ -57,19 +74,15 @@ std::vector<std::string> cells(const MethodFigures& of) {
   const double unit = of.task->by_accuracy ? 100 : 1;
   const int digits = of.task->by_accuracy ? 2 : 4;
   return {of.method->title,
+          of.setting.rate + (of.bracketed ? "" : " (edge)"),
           std::to_string(of.runs),
           estimate_text(of.quality, unit, digits),
+          error_text(of),
+          other_quality_text(of),
           estimate_text(of.gap, unit, digits),
           target_text(of),
           diverged_text(of),
           of.seconds ? fixed_text(of.seconds->mean, 1) : "-"};
-}
-
-std::vector<MethodFigures> figures_of_task(const Study& study, const StudyTask& task,
-                                           const std::vector<StudyRun>& runs) {
-  std::vector<MethodFigures> figures = study_figures(study, runs);
-  std::erase_if(figures, [&](const MethodFigures& of) { return of.task != &task; });
-  return figures;
 }
 
 Json estimate_json(const std::optional<SeedMean>& of) {
@@ -77,19 +90,24 @@ Json estimate_json(const std::optional<SeedMean>& of) {
   return {{"mean", of->mean}, {"half_width", of->half_width ? Json(*of->half_width) : Json()}, {"count", of->count}};
 }
 
-/// A line per method: mean and band of `value` over the seeds, by updates done; values lie between 0 and `most`.
+/// A line per method at its best rate: mean and band of `value` over the seeds, by updates done; values lie between 0
+/// and `most`.
 Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs,
             const std::function<double(const StudyPoint&)>& value, double most) {
   Plot plot{.title = task.title,
-            .note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds with 95 % interval",
+            .note = task.note + (task.note.empty() ? "" : "; ") +
+                    "every method at its best rate, mean over seeds with 95 % interval",
             .x = {"updates"},
             .y = {},
             .series = {},
             .marks = {}};
   for (std::size_t m = 0; m < study.methods.size(); ++m) {
+    const std::optional<std::string> rate = best_rate(task, study.methods[m], runs);
+    if (!rate) continue;
+    const StudySetting best = rule_setting(task, study.methods[m], *rate);
     std::map<std::int64_t, std::vector<double>> values;
     for (const StudyRun& run : runs) {
-      if (run.task != task.name || run.method != study.methods[m].name) continue;
+      if (!run.is(task, study.methods[m]) || run.setting != best) continue;
       for (const StudyPoint& point : run.points) {
         if (std::isfinite(value(point))) values[point.update].push_back(value(point));
       }
@@ -98,7 +116,7 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
     PlotSeries& series = plot.series.emplace_back();
     series.name = study.methods[m].title;
     series.colour = m;
-    series.dashed = m == 0;
+    series.dashed = m == 0 || m >= kPlotColours.size();  // colours come again
     for (const auto& [update, seeds] : values) {
       const SeedMean of = estimate(seeds);
       const double half = of.half_width.value_or(0);
@@ -113,10 +131,14 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
 
 }  // namespace
 
+std::string quality_text(const StudyTask& task, const std::optional<SeedMean>& of) {
+  return estimate_text(of, task.by_accuracy ? 100 : 1, task.by_accuracy ? 2 : 4);
+}
+
 std::string study_text(const Study& study, const std::vector<StudyRun>& runs) {
   std::string text;
   for (const StudyTask& task : study.tasks) {
-    const std::vector<MethodFigures> figures = figures_of_task(study, task, runs);
+    const std::vector<MethodFigures> figures = best_figures(study, runs, task);
     if (figures.empty()) continue;
     std::vector<TextTable::Column> columns;
     for (const std::string& head : heads(study, task)) columns.push_back({head, columns.empty() ? '<' : '>'});
@@ -127,7 +149,8 @@ std::string study_text(const Study& study, const std::vector<StudyRun>& runs) {
   }
   for (const StudyRun& run : runs) {
     if (!run.error.empty()) {
-      text += run.task + ", " + run.method + ", seed " + std::to_string(run.seed) + ": " + run.error + "\n";
+      text += run.task + ", " + run.method + ", rate " + run.setting.rate + ", seed " + std::to_string(run.seed) +
+              ": " + run.error + "\n";
     }
   }
   return text;
@@ -140,15 +163,15 @@ std::string study_markdown(const Study& study, const std::vector<StudyRun>& runs
     text += "|\n";
   };
   for (const StudyTask& task : study.tasks) {
-    const std::vector<MethodFigures> figures = figures_of_task(study, task, runs);
+    const std::vector<MethodFigures> figures = best_figures(study, runs, task);
     if (figures.empty()) continue;
     text += "### " + task.title + (task.note.empty() ? "" : ": " + task.note) + "\n\n";
     row(heads(study, task));
-    text += "|---|---:|---:|---:|---:|---:|---:|\n";
+    text += "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const MethodFigures& of : figures) row(cells(of));
     text += "\n```\n";
     for (const MethodFigures& of : figures) {
-      text += "plumbline " + study_command(task, *of.method) + " --seed 0\n";
+      text += "plumbline " + study_command(task, *of.method, of.setting) + " --seed 0\n";
     }
     text += "```\n\n";
   }
@@ -159,14 +182,18 @@ std::string study_json(const Study& study, const std::vector<StudyRun>& runs) {
   Json document = {{"tasks", Json::array()}};
   for (const StudyTask& task : study.tasks) {
     Json methods = Json::array();
-    for (const MethodFigures& of : figures_of_task(study, task, runs)) {
+    for (const MethodFigures& of : best_figures(study, runs, task)) {
       methods.push_back({{"name", of.method->name},
                          {"title", of.method->title},
-                         {"command", study_command(task, *of.method)},
+                         {"command", study_command(task, *of.method, of.setting)},
+                         {"rate", of.setting.rate},
+                         {"bracketed", of.bracketed},
                          {"runs", of.runs},
                          {"diverged", of.diverged},
                          {"failed", of.failed},
                          {"quality", estimate_json(of.quality)},
+                         {"loss", estimate_json(of.loss)},
+                         {"bleu", estimate_json(of.bleu)},
                          {"gap", estimate_json(of.gap)},
                          {"updates_to_target", estimate_json(of.to_target)},
                          {"seconds", estimate_json(of.seconds)}});
@@ -196,14 +223,14 @@ Plot study_loss_plot(const Study& study, const StudyTask& task, const std::vecto
     series.low.clear();
     series.high.clear();
   }
-  plot.note = task.note + (task.note.empty() ? "" : "; ") + "mean over seeds";
+  plot.note = task.note + (task.note.empty() ? "" : "; ") + "every method at its best rate, mean over seeds";
   plot.y = {"training loss", true};
   return plot;
 }
 
 PlotTable study_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs) {
   PlotTable table{.head = heads(study, task), .rows = {}};
-  for (const MethodFigures& of : figures_of_task(study, task, runs)) table.rows.push_back(cells(of));
+  for (const MethodFigures& of : best_figures(study, runs, task)) table.rows.push_back(cells(of));
   return table;
 }
 

@@ -1,14 +1,19 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/reports/plot_page.hpp"
-#include "tools/studies/pipemare/study.hpp"
+#include "tools/studies/pipemare/study_figures.hpp"
 
 namespace plumb {
 
-/// A table per task: quality with its 95 % interval, gap to the first method, updates to the target, divergences.
+/// "98.31 ± 0.42": accuracy in percent, or loss.
+std::string quality_text(const StudyTask& task, const std::optional<SeedMean>& of);
+
+/// A table per task, every method at its best rate: quality with its 95 % interval, gap to the first method, updates to
+/// the target, divergences.
 std::string study_text(const Study& study, const std::vector<StudyRun>& runs);
 
 /// The same as Markdown, with the command of every method.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <numeric>
-#include <string_view>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -12,6 +15,7 @@
 #include "models/ground/error.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/words.hpp"
 #include "tools/training/train_run.hpp"
 
 namespace plumb {
@@ -23,43 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kPoints = 20;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-/// A run that is to be done.
-struct Planned {
-  const StudyTask* task = nullptr;
-  const StudyMethod* method = nullptr;
-  std::int64_t seed = 0;
-};
-
-bool is_chosen(const std::vector<std::string>& names, const std::string& name) {
-  return names.empty() || std::ranges::find(names, name) != names.end();
-}
-
-template <class Row>
-void require_known(const std::vector<std::string>& names, const std::vector<Row>& rows, std::string_view what) {
-  std::vector<std::string_view> known;
-  for (const Row& row : rows) known.push_back(row.name);
-  for (const std::string& name : names) {
-    if (std::ranges::find(known, name) == known.end()) throw_unknown(what, name, known);
-  }
-}
-
-/// Seed by seed, so that a run cut short has all methods.
-std::vector<Planned> plan(const Study& study, const StudySelection& selection, const std::vector<StudyRun>& done) {
-  std::vector<Planned> runs;
-  for (std::int64_t seed = 0; seed < selection.seeds.value_or(study.seeds); ++seed) {
-    for (const StudyTask& task : study.tasks) {
-      for (const StudyMethod& method : study.methods) {
-        const auto same = [&](const StudyRun& run) {
-          return run.task == task.name && run.method == method.name && run.seed == seed;
-        };
-        const bool chosen = is_chosen(selection.tasks, task.name) && is_chosen(selection.methods, method.name);
-        if (chosen && std::ranges::none_of(done, same)) runs.push_back({&task, &method, seed});
-      }
-    }
-  }
-  return runs;
-}
 
 /// At every evaluation; without any, at equal distances.
 std::vector<StudyPoint> points_of(const TrainResult& result) {
@@ -83,17 +50,21 @@ std::vector<StudyPoint> points_of(const TrainResult& result) {
   return points;
 }
 
-StudyRun train_one(const Planned& planned) {
+StudyRun train_one(const PlannedRun& planned) {
   StudyRun run;
   run.task = planned.task->name;
   run.method = planned.method->name;
+  run.setting = planned.setting;
   run.seed = planned.seed;
   const Clock::time_point start = Clock::now();
   try {
-    const std::string command = study_command(*planned.task, *planned.method);
+    const std::string command = study_command(*planned.task, *planned.method, planned.setting);
+    run.command = command_mark(command);
     TrainRun training = parse_train_run(command + " --seed " + std::to_string(planned.seed));
     training.options.observation.memory_curve = false;
-    run.points = points_of(train(training.options));
+    const TriedRun tried = train_and_try(training.options, training.trial);
+    run.points = points_of(tried.result);
+    if (tried.translation && !run.points.empty()) run.points.back().bleu = tried.translation->bleu;
   } catch (const Error& error) {
     run.error = error.what();
   }
@@ -107,45 +78,91 @@ std::size_t place_of(const std::vector<Row>& rows, const std::string& name) {
   return static_cast<std::size_t>(found - rows.begin());
 }
 
+double number_or_0(const std::string& text) { return text.empty() ? 0 : parse_real(text, "setting"); }
+
 void sort_runs(std::vector<StudyRun>& runs, const Study& study) {
   std::ranges::stable_sort(runs, {}, [&](const StudyRun& run) {
-    return std::tuple(place_of(study.tasks, run.task), place_of(study.methods, run.method), run.seed);
+    return std::tuple(place_of(study.tasks, run.task), place_of(study.methods, run.method),
+                      number_or_0(run.setting.rate), number_or_0(run.setting.k), number_or_0(run.setting.d), run.seed);
   });
 }
 
-}  // namespace
-
-void check_selection(const Study& study, const StudySelection& selection) {
-  require_known(selection.tasks, study.tasks, "task");
-  require_known(selection.methods, study.methods, "method");
+auto is_like(const PlannedRun& run) {
+  return [&run](const PlannedRun& other) {
+    return run.task == other.task && run.method == other.method && run.seed == other.seed &&
+           run.setting == other.setting;
+  };
 }
+
+/// What several workers share: the runs that are done, and those that are being done.
+class RunQueue {
+ public:
+  RunQueue(const Study& study, const StudySelection& selection, std::vector<StudyRun>& done)
+      : study_(study), selection_(selection), done_(done) {}
+
+  /// The most valuable run that nobody has begun; waits where that depends on runs that are not done yet. None at the
+  /// end, and after the time limit.
+  std::optional<PlannedRun> take() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (selection_.minutes > 0 && seconds_since(start_) > 60 * selection_.minutes) return std::nullopt;
+      std::vector<PlannedRun> planned = planned_runs(study_, selection_, done_);
+      left_ = planned.size();
+      std::erase_if(planned, [&](const PlannedRun& run) { return std::ranges::any_of(begun_, is_like(run)); });
+      if (!planned.empty()) {
+        begun_.push_back(planned.front());
+        return planned.front();
+      }
+      if (begun_.empty()) return std::nullopt;
+      changed_.wait(lock);
+    }
+  }
+
+  void finish(const PlannedRun& planned, StudyRun run,
+              const std::function<void(const std::vector<StudyRun>& runs)>& save) {
+    const std::lock_guard lock(mutex_);
+    ++finished_;
+    std::string what = run.task + " " + run.method + " " + run.setting.rate;
+    for (const std::string* value : {&run.setting.k, &run.setting.d}) what += value->empty() ? "" : " " + *value;
+    what += " seed " + std::to_string(run.seed) + ", " + fixed_text(run.seconds, 1) + " s";
+    if (!run.error.empty()) what += ", " + run.error;
+    progress_.show(finished_, finished_ + static_cast<std::int64_t>(left_) - 1, what);
+    std::erase_if(begun_, is_like(planned));
+    done_.push_back(std::move(run));
+    sort_runs(done_, study_);
+    save(done_);
+    changed_.notify_all();
+  }
+
+ private:
+  const Study& study_;
+  const StudySelection& selection_;
+  std::vector<StudyRun>& done_;
+  std::vector<PlannedRun> begun_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Progress progress_{"study"};
+  std::int64_t finished_ = 0;
+  std::size_t left_ = 0;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
 
 std::vector<StudyRun> run_study(const Study& study, const StudySelection& selection, std::vector<StudyRun> done,
                                 const std::function<void(const std::vector<StudyRun>& runs)>& save) {
   check_selection(study, selection);
-  const std::vector<Planned> runs = plan(study, selection, done);
-  Progress progress("study");
-  std::mutex mutex;
-  std::size_t next = 0;
-  std::int64_t finished = 0;
-  const Clock::time_point start = Clock::now();
+  RunQueue queue(study, selection, done);
   const auto work = [&](int) {
-    for (;;) {
-      std::unique_lock lock(mutex);
-      if (next == runs.size() || (selection.minutes > 0 && seconds_since(start) > 60 * selection.minutes)) return;
-      const Planned& planned = runs[next++];
-      lock.unlock();
-      StudyRun run = train_one(planned);
-      lock.lock();
-      progress.show(
-          ++finished, static_cast<std::int64_t>(runs.size()),
-          run.task + " " + run.method + " " + std::to_string(run.seed) + ", " + fixed_text(run.seconds, 1) + " s");
-      done.push_back(std::move(run));
-      sort_runs(done, study);
-      save(done);
-    }
+    while (const std::optional<PlannedRun> planned = queue.take()) queue.finish(*planned, train_one(*planned), save);
   };
-  tbb::parallel_for(0, tbb::this_task_arena::max_concurrency(), work);
+  const int cores = tbb::this_task_arena::max_concurrency();
+  const auto jobs = selection.jobs > 0 ? static_cast<int>(std::min<std::int64_t>(selection.jobs, cores)) : cores;
+  if (jobs == 1) {
+    work(0);
+  } else {
+    tbb::parallel_for(0, jobs, work);
+  }
   return done;
 }
 

@@ -51,7 +51,7 @@ std::vector<std::string> row_of(const TimedMethod& timed, const MethodFigures* f
 
 PlotChoice on_cluster(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs,
                       const std::string& cluster) {
-  const std::vector<MethodFigures> figures = study_figures(study, runs);
+  const std::vector<MethodFigures> figures = best_figures(study, runs, task);
   Plot plot = study_plot(study, task, runs);
   plot.note = "mean over seeds with 95 % interval; time simulated on " + cluster;
   plot.x.title = "simulated time, s";
@@ -61,15 +61,14 @@ PlotChoice on_cluster(const Study& study, const StudyTask& task, const std::vect
     const auto line = std::ranges::find(plot.series, method.title, &PlotSeries::name);
     if (line == plot.series.end()) continue;
     TimedMethod of{.method = &method, .clock = {}, .error = {}};
+    const MethodFigures* best = figures_of(figures, method.name);
     try {
-      of.clock = simulated_clock(study_command(task, method), cluster);
+      of.clock = simulated_clock(study_command(task, method, best->setting), cluster);
       series.push_back(timed(*line, of.clock));
     } catch (const Error& error) {
       of.error = error.what();
     }
-    const auto found = std::ranges::find_if(
-        figures, [&](const MethodFigures& each) { return each.task == &task && each.method == &method; });
-    table.rows.push_back(row_of(of, found == figures.end() ? nullptr : &*found));
+    table.rows.push_back(row_of(of, best));
   }
   plot.series = std::move(series);
   PlotChoice choice{.name = cluster, .plot = {}, .table = std::move(table)};

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tools/reports/plot_page.hpp"
-#include "tools/studies/pipemare/study.hpp"
+#include "tools/studies/pipemare/study_runs.hpp"
 
 namespace plumb {
 
@@ -19,9 +19,9 @@ struct SimulatedClock {
 /// `simulate` does.
 SimulatedClock simulated_clock(const std::string& train_command, const std::string& cluster);
 
-/// Quality against simulated seconds of every method of a task: steps come from the runs, the time of each from the
-/// simulator. One diagram per cluster to choose from (`clusters`: names or files), each with a table of the time to the
-/// task's target. Methods that cannot run there are named in the table.
+/// Quality against simulated seconds of every method of a task at its best rate: steps come from the runs, the time of
+/// each from the simulator. One diagram per cluster to choose from (`clusters`: names or files), each with a table of
+/// the time to the task's target. Methods that cannot run there are named in the table.
 PlotCard time_to_accuracy(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs,
                           const std::vector<std::string>& clusters);
 
