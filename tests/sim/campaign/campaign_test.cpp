@@ -158,10 +158,11 @@ TEST_CASE("a slow node makes every step of its layout longer, and the rest of th
 }
 
 TEST_CASE("many seeds of exponential failures agree with Daly's expected time within three standard errors") {
-  struct Case {
+  struct FailureCase {
     double mean, save, down, every, step, efficiency;
   };
-  for (const Case& c : {Case{11'135, 60, 600, 1'156, 34, 0.854}, Case{11'135, 5, 120, 334, 16.7, 0.960}}) {
+  for (const FailureCase& c :
+       {FailureCase{11'135, 60, 600, 1'156, 34, 0.854}, FailureCase{11'135, 5, 120, 334, 16.7, 0.960}}) {
     LayoutTable table({{{1, 1}, {{static_cast<std::int64_t>(c.step * 1e9), 1}, {}}}});
     LayoutBook book(table);
     double sum = 0;

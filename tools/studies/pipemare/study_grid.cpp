@@ -6,12 +6,12 @@
 #include <map>
 
 #include "schedules/versions/steady_delays.hpp"
+#include "sim/stability/stability.hpp"
 #include "tools/reports/report_palette.hpp"
 #include "tools/studies/pipemare/study_report.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 #include "tools/training/train_run.hpp"
-#include "trainer/methods/stability.hpp"
 
 namespace plumb {
 namespace {

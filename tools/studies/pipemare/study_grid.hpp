@@ -16,7 +16,7 @@ Plot grid_plot(const Study& study, const StudyTask& task, const std::vector<Stud
 Plot grid_quality_plot(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs);
 
 /// By what factor a delay of `tau` updates lowers the largest stable rate of one weight with a quadratic loss
-/// (`plumbline stability`, trainer/methods/stability.hpp), under a momentum.
+/// (`plumbline stability`, sim/stability/stability.hpp), under a momentum.
 double stability_bound(std::int32_t tau, double momentum);
 
 /// Delay of the first stage in updates under the command; 0 for synchronous schedules.
