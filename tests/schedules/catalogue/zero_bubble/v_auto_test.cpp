@@ -50,6 +50,29 @@ TEST_CASE("v-auto is no longer than v-half and v-min in their memory") {
   }
 }
 
+TEST_CASE("v-auto says its span and a bound that no order of a V in its memory undercuts, which 2p stashes reach") {
+  const auto said = [](const Schedule& schedule, const char* what) {
+    return std::get<double>(schedule.parameters.at(what));
+  };
+  for (const std::int32_t p : {3, 4}) {
+    const std::int64_t m = 3 * p;
+    for (std::int32_t stashes = p + 1; stashes <= 2 * p; ++stashes) {
+      CAPTURE(p);
+      CAPTURE(stashes);
+      const ScheduleParams params{
+          .num_devices = p, .num_microbatches = m, .memory_limit = static_cast<double>(stashes)};
+      const Schedule schedule = generate("v-auto", params);
+      CHECK(said(schedule, "search_span_ms") == longest_device_span(schedule, kEqualPasses));
+      CHECK(said(schedule, "search_bound_ms") <= said(schedule, "search_span_ms"));
+      CHECK(said(schedule, "search_bound_ms") >= 6 * m);
+      ScheduleParams other = params;
+      other.options = {{"order", "search"}};
+      CHECK(said(schedule, "search_bound_ms") <= longest_device_span(generate("zb-v", other), kEqualPasses));
+      if (stashes == 2 * p) CHECK(said(schedule, "search_bound_ms") == said(schedule, "search_span_ms"));
+    }
+  }
+}
+
 TEST_CASE("v-auto refuses a limit below all building blocks") {
   CHECK(error_message([] { generate("v-auto", {.num_devices = 8, .num_microbatches = 24, .memory_limit = 6}); }) ==
         "v-auto: no building block stays within the memory limit of 6 stashes of one stage, expected about 8");
