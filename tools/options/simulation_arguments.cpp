@@ -28,10 +28,27 @@ Schedule with_deferred_receives(const Schedule& schedule, std::string_view runti
               "' for each other: " + to_string(findings.front()));
 }
 
-bool has_overlapped_pairs(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.overlaps_next != 0; });
-  });
+/// With the sends and receives where PyTorch puts them. Its gathers and reductions take turns there, too, so they are
+/// taken out only afterwards.
+Schedule with_own_messages(const Schedule& schedule) {
+  Schedule lowered = torch_lowered(schedule);
+  for (DeviceList& list : lowered.devices) {
+    std::erase_if(list.actions, [](const Action& action) { return is_collective(action.op); });
+  }
+  return lowered;
+}
+
+bool has_action(const Schedule& schedule, bool (*is_one)(const Action&)) {
+  return std::ranges::any_of(schedule.devices,
+                             [&](const DeviceList& list) { return std::ranges::any_of(list.actions, is_one); });
+}
+
+/// Whether it has overlapped pairs, and leaves it to the runtime where messages and gathers stand.
+bool leaves_messages_of_pairs(const Schedule& schedule) {
+  return has_action(schedule, [](const Action& action) { return action.overlaps_next != 0; }) &&
+         !has_action(schedule, [](const Action& action) {
+           return is_send(action.op) || is_recv(action.op) || is_collective(action.op);
+         });
 }
 
 }  // namespace
@@ -83,9 +100,9 @@ void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {
   const RuntimePreset& preset = runtime_preset(runtime, schedule);
   if (preset.defers_receives) {
     schedule = with_deferred_receives(schedule, preset.name);
-  } else if (preset.pairs_in_turn && has_overlapped_pairs(schedule)) {
+  } else if (preset.pairs_in_turn && leaves_messages_of_pairs(schedule)) {
     // What the halves of a pair make is sent when both are done, not after each.
-    schedule = torch_lowered(schedule, {.collectives = false});
+    schedule = with_own_messages(schedule);
   }
   run_as(preset, schedule, input.costs);
 }
