@@ -108,14 +108,21 @@ double bytes_per_s_before(const PlanProblem& problem, std::int32_t device) {
 }
 
 double bytes_per_s_inside(const PlanProblem& problem, const DeviceRun& run) {
+  // Links before devices that `inside` divides leave a part of so many devices.
+  const auto leaving = [&](std::int32_t inside) { return (run.first + run.count - 1) / inside - run.first / inside; };
   double slowest = kNever;
-  for (std::int32_t d = run.first + 1; d < run.first + run.count; ++d) {
-    slowest = std::min(slowest, bytes_per_s_before(problem, d));
+  std::int32_t inside = 1;
+  for (const MachineLevel& level : problem.levels) {
+    const std::int32_t before = leaving(inside);
+    inside *= level.count;
+    const bool outermost = &level == &problem.levels.back();
+    if (before > (outermost ? 0 : leaving(inside))) slowest = std::min(slowest, level.bytes_per_s);
   }
   return slowest;
 }
 
 double speed_of(const PlanProblem& problem, const DeviceRun& run) {
+  if (problem.speed.empty()) return 1;
   double slowest = kNever;
   for (std::int32_t d = run.first; d < run.first + run.count; ++d) slowest = std::min(slowest, problem.speed_of(d));
   return slowest;

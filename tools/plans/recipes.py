@@ -59,8 +59,8 @@ LLAMA3 = [
      "tflops": 380, "mfu": 0.38},
 ]
 
-# What is searched of the rest: enough for the answer, and a third of the time that everything takes.
-RANGES = ["--zero", "1", "--cp", "1,2", "--microbatch-size", "1,2,4"]
+# What is searched: enough for the answer, and a fraction of the time that everything takes.
+RANGES = ["--zero", "1", "--cp", "1,2", "--pp", "1,2,4,8,16,32", "--microbatch-size", "1,2,4"]
 
 FIELDS = ["model", "cluster", "format", "gpus", "batch", "sequence", "best_layout", "best_tokens_per_s_per_gpu",
           "best_tflops_per_gpu", "best_needs_gib", "best_verdict", "gap", "published_layout", "published_source",

@@ -19,7 +19,7 @@ TEST_CASE("names of networks ignore capital letters, dashes, underscores and bla
     CHECK(load_network(name) == network);
   }
   CHECK_THROWS_WITH_AS(load_network("llama31-405b"), doctest::Contains("did you mean 'llama3.1-405b'"), Error);
-  CHECK_THROWS_WITH_AS(load_network("LLAMA3-80B"), doctest::Contains("did you mean 'llama3-8"), Error);
+  CHECK_THROWS_WITH_AS(load_network("LLAMA3-80B"), doctest::Contains("did you mean 'llama3-70b'"), Error);
 }
 
 TEST_CASE("a longer vocabulary adds rows to the embedding and the head, once where they are tied") {

@@ -197,4 +197,18 @@ TEST_CASE("galvatron: free links and memory share every layer; little memory rec
         "galvatron: the network does not fit into the memory of the devices");
 }
 
+TEST_CASE("the slowest link inside a run is the least of all links between its neighbours") {
+  PlanProblem problem;
+  problem.levels = {{2, 7e9}, {3, 9e9}, {2, 1e9}};  // the widest links lie in the middle
+  for (std::int32_t first = 0; first < 12; ++first) {
+    for (std::int32_t count = 1; first + count <= 12; ++count) {
+      double slowest = kInfinite;
+      for (std::int32_t d = first + 1; d < first + count; ++d) {
+        slowest = std::min(slowest, bytes_per_s_before(problem, d));
+      }
+      CHECK(bytes_per_s_inside(problem, {.begin = 0, .end = 1, .first = first, .count = count}) == slowest);
+    }
+  }
+}
+
 TEST_SUITE_END();
