@@ -31,7 +31,9 @@ const OTHERS = [
   { ask: "simulate", schedule: "zb-h1", devices: 0, microbatches: 8 },
   { ask: "simulate", schedule: "1f2b", devices: 4, microbatches: 8 },
   { ask: "planner", method: "pipedream", network: "gpt2-medium", cluster: "a100", want: ["plan", "text"] },
-  { ask: "plan", network: "gpt2-medium", cluster: "a100", batch: 32, want: ["text"] },
+  // Small enough that no search ends by its time limit, on a busy machine either.
+  { ask: "plan", network: "gpt2-small", cluster: "a100-1x2", batch: 4, want: ["text"] },
+  { ask: "stability", methods: ["delay", "t1+t2"], tau: "3,7", want: ["text", "study"] },
 ];
 
 let same = 0, refused = 0;

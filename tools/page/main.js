@@ -216,7 +216,7 @@ function start() {
     diagramCard(page),
     page.sections.length === 0 ? null : element("div", { class: "card" }, summaryView(page)), ...sections.map((section) => section.element));
   permalinks(sections);
-  window.plumbline = { page, sections };
+  window.plumbline = { page, sections, spansCsv, timelinePicture };
 }
 
 if (document.getElementById("data")) start(); // the explorer brings no data
