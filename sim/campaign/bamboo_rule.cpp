@@ -159,7 +159,11 @@ class BambooRule final : public CampaignRule {
     if (standing_in > 0 && spares_ >= standing_in) return true;
     // The nodes that stand in, and those before them, must not go now.
     if (standing_in > 0 && static_cast<double>(2 * standing_in) / static_cast<double>(active) > 0.05) return true;
-    return (active + spares_) / settings_.stages > layout_.pipelines &&
+    if ((active + spares_) / settings_.stages <= layout_.pipelines) return false;
+    // Another pipeline, or somebody for a place that nobody could take.
+    std::size_t taken = 0;
+    for (const auto& [node, places] : places_) taken += places.size();
+    return taken < static_cast<std::size_t>(layout_.nodes()) ||
            book_.step({layout_.pipelines + 1, layout_.stages}).has_value();
   }
 

@@ -1,6 +1,5 @@
 #include <array>
-#include <cmath>
-#include <limits>
+#include <cstdint>
 
 #include "tools/campaign/campaign_answer.hpp"
 #include "tools/campaign/campaign_tables.hpp"
@@ -14,45 +13,60 @@ double hours_of(std::int64_t ns) { return static_cast<double>(ns) / 3.6e12; }
 /// Colours of the uses of time, into kPlotColours.
 constexpr std::array<std::size_t, kTimeUseNames.size()> kUseColours{2, 1, 3, 4, 5, 7};
 
-/// The nodes that were there, as a line of steps.
+/// A line of steps: it keeps a value up to right before the next one.
+class StepLine {
+ public:
+  StepLine(PlotSeries& series, std::int64_t until_ns) : series_(series), before_(hours_of(until_ns) * 1e-6) {}
+
+  void step(std::int64_t at_ns, double value) {
+    const double at = hours_of(at_ns);
+    if (!series_.x.empty() && at - before_ > series_.x.back()) add(at - before_, series_.y.back());
+    if (!series_.x.empty() && series_.x.back() >= at) {
+      series_.y.back() = value;
+    } else {
+      add(at, value);
+    }
+  }
+
+ private:
+  void add(double x, double y) {
+    series_.x.push_back(x);
+    series_.y.push_back(y);
+  }
+
+  PlotSeries& series_;
+  double before_;
+};
+
+/// The nodes that were there.
 PlotSeries nodes_line(const CampaignResult& run) {
   PlotSeries line{.name = "nodes there", .x = {}, .y = {}, .colour = 0};
-  double before = 0;
-  const auto add = [&](double x, double y) {
-    line.x.push_back(x);
-    line.y.push_back(y);
-  };
-  add(0, 0);
-  for (const NodeCount& count : run.nodes) {
-    add(hours_of(count.at_ns), before);
-    before = count.nodes;
-    add(hours_of(count.at_ns), before);
-  }
-  add(hours_of(run.until_ns), before);
+  StepLine steps(line, run.until_ns);
+  steps.step(0, 0);
+  for (const NodeCount& count : run.nodes) steps.step(count.at_ns, count.nodes);
+  steps.step(run.until_ns, run.nodes.empty() ? 0 : run.nodes.back().nodes);
   return line;
 }
 
-/// Nodes of the layout while time had this use; standing still is drawn as high as the layout before it.
+/// Nodes of the layout while time had this use, 0 otherwise; standing still is drawn as high as the layout before it.
 PlotSeries use_area(const CampaignResult& run, TimeUse use) {
   const auto place = static_cast<std::size_t>(use);
   PlotSeries area{.name = std::string(kTimeUseNames[place]), .x = {}, .y = {}, .colour = kUseColours[place]};
   area.region = true;
+  StepLine steps(area, run.until_ns);
+  steps.step(0, 0);
   double last_nodes = 1;
+  bool any = false;
   for (const CampaignPhase& phase : run.phases) {
     const double nodes = phase.layout.nodes() > 0 ? phase.layout.nodes() : last_nodes;
     last_nodes = nodes;
     if (phase.use != use) continue;
-    const double from = hours_of(phase.start_ns);
-    const double to = hours_of(phase.end_ns);
-    if (!area.x.empty() && area.x.back() < from) {
-      area.x.push_back(from);
-      area.y.push_back(std::numeric_limits<double>::quiet_NaN());
-    }
-    for (const double x : {from, to}) {
-      area.x.push_back(x);
-      area.y.push_back(nodes);
-    }
+    any = true;
+    steps.step(phase.start_ns, nodes);
+    steps.step(phase.end_ns, 0);
   }
+  if (!any) return {};
+  steps.step(run.until_ns, 0);
   return area;
 }
 
@@ -76,7 +90,7 @@ PlotTable page_table(const CampaignTable& table) { return {.head = table.head, .
 }  // namespace
 
 std::string campaign_page(const CampaignAnswer& answer) {
-  PlotPage page{.title = "campaign", .note = campaign_heading(answer), .cards = {}};
+  PlotPage page{.title = "campaign", .note = answer.job + "; " + campaign_nodes(answer), .cards = {}};
   PlotCard pictures{.title = "Nodes, layouts and time",
                     .note =
                         "What lies below a line is the layout: its height is the nodes that work, its colour what "

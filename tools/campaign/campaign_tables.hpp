@@ -19,7 +19,7 @@ CampaignTable campaign_figures(const CampaignAnswer& answer);
 /// The share of the time that went into each use, by rule.
 CampaignTable campaign_times(const CampaignAnswer& answer);
 
-/// Two lines: the job, and its nodes.
-std::string campaign_heading(const CampaignAnswer& answer);
+/// "trace bamboo-p3: 24 nodes on average, 12 h".
+std::string campaign_nodes(const CampaignAnswer& answer);
 
 }  // namespace plumb

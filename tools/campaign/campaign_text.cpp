@@ -77,18 +77,18 @@ CampaignTable campaign_times(const CampaignAnswer& answer) {
   return table;
 }
 
-std::string campaign_heading(const CampaignAnswer& answer) {
-  std::string text = answer.job + "\n" + answer.nodes + ": " + number_text(answer.mean_nodes, 3) +
-                     " nodes on average, " + number_text(answer.hours) + " h";
+std::string campaign_nodes(const CampaignAnswer& answer) {
+  std::string text = answer.nodes + ": " + number_text(answer.mean_nodes, 3) + " nodes on average, " +
+                     number_text(answer.hours) + " h";
   if (answer.price_per_node_hour > 0) text += ", " + number_text(answer.price_per_node_hour) + " per node and hour";
   const std::size_t runs = answer.outcomes.front().runs.size();
   if (runs > 1) text += ", means of " + std::to_string(runs) + " runs ± standard error";
-  return text + "\n";
+  return text;
 }
 
 std::string campaign_text(const CampaignAnswer& answer) {
-  return campaign_heading(answer) + "\n" + table_text(campaign_figures(answer)) + "\nwhere the time went:\n" +
-         table_text(campaign_times(answer));
+  return answer.job + "\n" + campaign_nodes(answer) + "\n\n" + table_text(campaign_figures(answer)) +
+         "\nwhere the time went:\n" + table_text(campaign_times(answer));
 }
 
 }  // namespace plumb
