@@ -162,8 +162,9 @@ TEST_CASE("with two microbatches per update predictions are as many updates ahea
     check_equal(own, trainer);
     trainer.backward = trainer.forward;
     check_equal({"pipemare", "spectrain:released=1", kSgd, 2, slots}, trainer);
-    const auto target = [](const PlainPass& pass) {  // the end of the round trip; no further than the run
-      const auto backward = static_cast<std::size_t>(pass.k) + pass.stage / 2;
+    // The end of the round trip, a slot or half a turn for each stage; no further than the run.
+    const auto target = [slots](const PlainPass& pass) {
+      const auto backward = static_cast<std::size_t>(pass.k) + (slots ? pass.stage : pass.stage / 2);
       return std::min(backward / 2, kMethodUpdates);
     };
     trainer.forward = [&](const PlainStage& stage, const PlainPass& pass) {
