@@ -145,8 +145,10 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
-    std::string reason = error.what();
-    if (const std::size_t cut = reason.find(": "); cut != std::string::npos) reason.erase(0, cut + 2);
+    std::string reason = error.what();  // "[json.exception.NAME.NUMBER] REASON", "[...] parse error at PLACE: REASON"
+    for (const char* end : {"] ", ": "}) {
+      if (const std::size_t cut = reason.find(end); cut != std::string::npos) reason.erase(0, cut + 2);
+    }
     throw Error(tree_.place(position == 0 ? 0 : position - 1) + ": broken JSON: " + reason);
   }
 

@@ -77,7 +77,7 @@ Schedule two_alike() {
 
 }  // namespace
 
-TEST_CASE("a stash takes the link to the host: latency, then its bytes at the link's speed, out and back") {
+TEST_CASE("§7.2: a stash takes the link to the host: latency, then its bytes at the link's speed, out and back") {
   const Schedule schedule = written_schedule({"0F0 0EVICT0@host 0F1 0LOAD0@host 0B1 0B0"}, 2);
   const Timeline timeline = timeline_of(schedule, cluster_of(1, {.latency_ns = 7, .bytes_per_s = 2e9}));
   CHECK(start_of(timeline, "0LOAD0@host") == 10 + 500);  // the copy out, without its latency

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
+#include "models/ground/json_reader.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -12,7 +13,7 @@ namespace {
 
 using RequestJson = nlohmann::json;
 
-constexpr std::string_view kName = "request";
+constexpr const char* kName = "request";
 
 std::string plain_text(const RequestJson& value, const std::string& name) {
   if (value.is_string()) return value.get<std::string>();
@@ -42,14 +43,10 @@ TextsByName files_of(const RequestJson& value) {
   return files;
 }
 
+/// Read twice: by the strict reader, which says what is wrong with a text, and for values as they are written.
 RequestJson parsed(std::string_view text) {
-  try {
-    return RequestJson::parse(text);
-  } catch (const RequestJson::parse_error& error) {
-    const std::string what = error.what();
-    const std::size_t at = what.find("at line");
-    throw Error(std::string(kName) + ": " + (at == std::string::npos ? what : what.substr(at)));
-  }
+  const JsonDocument strict(std::string(text), kName);
+  return RequestJson::parse(text);
 }
 
 const PositionalArgument* argument_of(const OptionTable& options, std::string_view name) {

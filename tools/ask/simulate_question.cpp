@@ -9,6 +9,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "sim/rules/run_size.hpp"
 #include "sim/simulate.hpp"
+#include "tools/ask/long_run.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/options/memory_relief.hpp"
 #include "tools/options/stash_limit.hpp"
@@ -17,8 +18,6 @@
 #include "tools/tables/launch_text.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
-#include "tools/terminal/notes.hpp"
-#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 namespace {
@@ -43,15 +42,6 @@ bool counts_delays(bool asked, const Schedule& schedule) {
     if (!schedule.is_synchronous(StageId{stage})) return action_count(schedule) <= kMostCountedActions;
   }
   return false;
-}
-
-/// Runs of many actions are announced, so that nobody wonders.
-void announce(const RunSize& size) {
-  constexpr double kLongSeconds = 5;
-  if (size.seconds < kLongSeconds) return;
-  note("simulating " + std::to_string(size.actions) + " actions: about " +
-       time_text(static_cast<std::int64_t>(size.seconds * kNsPerSecond)) + " and " + bytes_text(size.bytes) +
-       " of memory");
 }
 
 /// What the search wrote about the order (`add_span_bound`); nothing where it did not.
@@ -146,7 +136,7 @@ void PreparedJob::simulate_prepared(const PredictionUse& use) {
   options.spans = spans;
   options.memory_curve = spans;
   options.stash_curve = use.reports && !has_tensors;
-  options.on_full_run = announce;
+  options.on_full_run = note_long_run;
   const bool delays = counts_delays(question_.delays, schedule);
   const bool whole = spans || question_.peak || !question_.what_if.empty();
   std::optional<Program> program;

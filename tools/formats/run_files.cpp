@@ -2,17 +2,15 @@
 
 #include <utility>
 
-#include "models/ground/text_file.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "sim/traces/run_samples.hpp"
+#include "tools/formats/named_input.hpp"
 
 namespace plumb {
 
 namespace {
 
-std::string bytes_of(const std::string& path) {
-  return read_text_file(path == "-" ? "/dev/stdin" : path, kTimelineFile);
-}
+std::string bytes_of(const std::string& path) { return read_named_input(path, kTimelineFile); }
 
 }  // namespace
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "models/ground/text_file.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/megatron.hpp"
 #include "schedules/formats/torch_lowering.hpp"
 #include "schedules/formats/zero_bubble_table.hpp"
+#include "tools/formats/named_input.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -111,7 +111,7 @@ Schedule schedule_from_text_of_any_format(std::string_view text, std::string_vie
 
 Schedule read_schedule(const std::string& path, std::string_view format) {
   const bool is_input = path == "-";
-  const std::string text = read_text_file(is_input ? "/dev/stdin" : path, kScheduleFile);
+  const std::string text = read_named_input(path, kScheduleFile);
   const std::string name = is_input ? "standard input" : path;
   const auto ends_in = [&](const ScheduleFormat& known) {
     return !known.extension.empty() && path.ends_with(known.extension);

@@ -5,8 +5,10 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/events/policy_order.hpp"
 #include "sim/events/ready_order.hpp"
+#include "sim/rules/run_size.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/terminal/notes.hpp"
@@ -39,7 +41,9 @@ Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,
   if (rule == Order::kFixed && !schedule.policy) return schedule;
   ReadyOptions options;
   options.seed = simulation.simulation(schedule).seed;
-  const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule));
+  const LowerOptions lowering = simulation.lowering(schedule);
+  check_run_size(schedule, makes_transfers(input.costs, input.cluster_pointer(), lowering), {});
+  const Program program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
   if (!program.contention.empty()) note_order_without_contention();
   RunTimeOrder decided = schedule.policy         ? policy_order(schedule, program, options.seed)
                          : rule == Order::kReady ? run_time_order(schedule, program, ListPriority(), options)

@@ -60,6 +60,7 @@ std::string sweep_results_to_bytes(const std::vector<SweepResult>& results) {
                    {"figures", result.figures ? figures_to_json(*result.figures) : ResultJson()},
                    {"fits", result.fits},
                    {"error", result.error},
+                   {"cannot_run", result.cannot_run},
                    {"stands_on", result.stands_on},
                    {"decided_without_contention", result.decided_without_contention}});
   }
@@ -77,6 +78,7 @@ std::vector<SweepResult> sweep_results_from_bytes(std::string_view bytes) {
     if (!json["figures"].is_null()) result.figures = figures_from_json(json["figures"]);
     result.fits = json["fits"].get<bool>();
     result.error = json["error"].get<std::string>();
+    result.cannot_run = json["cannot_run"].get<bool>();
     result.stands_on = json["stands_on"].get<std::string>();
     result.decided_without_contention = json["decided_without_contention"].get<bool>();
   }

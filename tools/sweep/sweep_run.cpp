@@ -10,6 +10,7 @@
 #include "models/ground/given_files.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/events/policy_order.hpp"
+#include "sim/rules/run_size.hpp"
 #include "sim/simulate.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
@@ -101,8 +102,8 @@ Schedule printed_schedule(const std::string& program, const ScheduleParams& para
   return schedule_of_program(program, size);
 }
 
-/// Generated, printed by a program, or read where a document has this size. Throws `Error` with the first finding about
-/// an invalid one.
+/// Generated, printed by a program, or read where a document has this size. Throws `CannotRun` with the first finding
+/// about an invalid one.
 Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
   if (!is_schedule_file(name)) return generate(name, params);
   const bool is_program = is_schedule_program(name);
@@ -113,7 +114,7 @@ Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
                 std::to_string(schedule.per_update(StageId{0})) + " microbatches, expected this point's size");
   }
   const auto violations = check_schedule(schedule);
-  if (!violations.empty()) throw Error(name + ": " + to_string(violations.front()));
+  if (!violations.empty()) throw CannotRun(name + ": " + to_string(violations.front()));
   return schedule;
 }
 
@@ -132,15 +133,22 @@ class PointRun {
   SweepResult run() {
     try {
       simulate_runs();
+    } catch (const CannotRun& error) {
+      fail(error.what());
+      result_.cannot_run = true;
     } catch (const Error& error) {
-      result_.error = error.what();
-      result_.figures.reset();
-      result_.timeline.reset();
+      fail(error.what());
     }
     return std::move(result_);
   }
 
  private:
+  void fail(const char* why) {
+    result_.error = why;
+    result_.figures.reset();
+    result_.timeline.reset();
+  }
+
   void simulate_runs() {
     ScheduleParams params = result_.point.params;
     const SearchGoal goal = search_goal(costs_, documents_, params.num_devices);
@@ -172,7 +180,9 @@ class PointRun {
     SimOptions options = simulation_.simulation(schedule);
     options.spans = options.memory_curve = options.stash_curve = plan_.keep_timelines;
     const auto lowered = [&](const Schedule& of) {
-      return lower(of, input.costs, input.cluster_pointer(), simulation_.lowering(of));
+      const LowerOptions lowering = simulation_.lowering(of);
+      check_run_size(of, makes_transfers(input.costs, input.cluster_pointer(), lowering), options);
+      return lower(of, input.costs, input.cluster_pointer(), lowering);
     };
     if (schedule.policy) {  // every run decides anew
       const Program work = lowered(schedule);

@@ -54,6 +54,7 @@ struct SweepResult {
   std::optional<SweepFigures> figures;
   bool fits = true;                         ///< in memory
   std::string error;                        ///< empty when there are figures
+  bool cannot_run = false;                  ///< the error is that the schedule cannot run, and no mistake of the input
   std::string stands_on;                    ///< what the times of a network rest on (`standing_text`)
   std::optional<Timeline> timeline;         ///< when kept
   bool decided_without_contention = false;  ///< its order, at run time

@@ -11,7 +11,10 @@ namespace plumb {
 
 void check_sweep(const std::vector<SweepResult>& results) {
   const auto failed = [](const SweepResult& result) { return !result.figures; };
-  if (std::ranges::all_of(results, failed)) throw Error(results.front().error);
+  if (std::ranges::all_of(results, failed)) {
+    if (results.front().cannot_run) throw CannotRun(results.front().error);
+    throw Error(results.front().error);
+  }
   if (std::ranges::any_of(results, &SweepResult::decided_without_contention)) note_order_without_contention();
 }
 

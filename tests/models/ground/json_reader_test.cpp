@@ -48,6 +48,7 @@ TEST_CASE("broken JSON is reported with line and column") {
   CHECK(message_of_text("").rfind("a.json:1:1: broken JSON: ", 0) == 0);
   CHECK(message_of_text("[1, 2").rfind("a.json:1:6: broken JSON: ", 0) == 0);
   CHECK(message_of_text("[1] 2").rfind("a.json:1:5: broken JSON: ", 0) == 0);
+  CHECK(message_of_text("[1e999]") == "a.json:1:6: broken JSON: number overflow parsing '1e999'");
   CHECK(message_of_text("[1e999]").find("a.json:1:") == 0);
   CHECK(message_of_text("[\"\xff\"]").find("a.json:1:") == 0);
   for (const char* text : {"{\n\"a\": 1,\n}", "nul", "\"a\nb\"", "{\"a\" 1}"}) {

@@ -112,7 +112,7 @@ TEST_CASE("every pair of passes has a key of its own, in the order F B I W R") {
   CHECK(refusal("F=1,WF=1").find("unknown key 'WF'") != std::string::npos);
 }
 
-TEST_CASE("communication comes on top of F, R and I, and B hides that of I in its weight half") {
+TEST_CASE("§4.8: communication comes on top of F, R and I, and B hides that of I in its weight half") {
   const StageTimes times = times_of("F=4,I=3,W=2,F.comm=1,I.comm=1.5", {.recompute = true});
   CHECK(times.f == 5 * kUnit);
   CHECK(times.f_comm == CommTime{kUnit, kUnit});

@@ -110,7 +110,7 @@ TEST_CASE("a fused backward is split one to one, and that is told") {
   CHECK(run.costs.times[0].w == 100 + 20);
 }
 
-TEST_CASE("a first stage without a gradient of its input has no I, and the whole backward in its W") {
+TEST_CASE("§4.10: a first stage without a gradient of its input has no I, and the whole backward in its W") {
   StageCosts costs = run_profile_costs(split_run(), 2).costs;
   skip_first_input_grad(costs);
   CHECK(costs.times[0].i == 0);

@@ -94,7 +94,8 @@ TEST_CASE("a holder without REDUCE_GRAD gets it where it ends a backward, and is
   CHECK_NOTHROW(lower(schedule, costs));
 }
 
-TEST_CASE("two devices that both send first run in every mode in which the order of sends and receives is not theirs") {
+TEST_CASE(
+    "§6.9: two devices that both send first run in every mode in which the order of sends and receives is not theirs") {
   // Two copies of a pipeline, in opposite directions.
   Schedule schedule = written_schedule({"0F0 1:1F1 1:1B1 0B0", "1:0F1 1F0 1B0 1:0B1"}, 2);
   schedule.placement.push_back({{DeviceId{1}}, {DeviceId{0}}});

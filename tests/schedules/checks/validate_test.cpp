@@ -40,7 +40,7 @@ TEST_CASE("a small correct schedule has no violations") {
   CHECK(violations(written_schedule({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1I1 1W1"}, 2)).empty());
 }
 
-TEST_CASE("a backward before its forward is named with device and position") {
+TEST_CASE("§2.5: a backward before its forward is named with device and position") {
   CHECK(violations(written_schedule({"0B0 0F0", "1F0 1B0"}, 1)) ==
         lines({"device 0, position 0: 0B0: runs before 0F0"}));
 }
@@ -165,7 +165,7 @@ TEST_CASE("a microbatch belongs to one replica") {
                "device 0, position 6: 0B1: is missing"}));
 }
 
-TEST_CASE("a replicated stage takes its microbatches round robin") {
+TEST_CASE("§2.2: a replicated stage takes its microbatches round robin") {
   Schedule schedule = written_schedule({"0F0 0F2 0B0 0B2", "0F1 0F3 0B1 0B3", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3"}, 4);
   schedule.num_stages = 2;
   schedule.placement = {{{DeviceId{0}, DeviceId{1}}, {DeviceId{2}}}};

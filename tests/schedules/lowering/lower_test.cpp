@@ -103,7 +103,7 @@ TEST_CASE("abstract comm makes latencies even where a cluster is known") {
   CHECK(program.comm == 7);
 }
 
-TEST_CASE("abstract comm is the latency of messages where they are asked for, with and without a cluster") {
+TEST_CASE("§1.2: abstract comm is the latency of messages where they are asked for, with and without a cluster") {
   const Schedule schedule = chain({"0F0 0B0", "1F0 1B0"}, 1);
   StageCosts costs = costs_for(schedule);
   costs.base.ticks_per_ns = 3;
@@ -160,7 +160,7 @@ TEST_CASE("receives on send stand where the receiver's list ended when the sende
   CHECK(posts == std::vector<std::string>{"1F0", "1B0", "1F1", "0F2", "0B1", "0B2"});
 }
 
-TEST_CASE("explicit transfers of the document fix where messages are issued and posted") {
+TEST_CASE("§6.3: explicit transfers of the document fix where messages are issued and posted") {
   const Schedule schedule = chain({"0F0 0F1 0SEND_F0 0SEND_F1 0B0 0B1", "1RECV_F0 1RECV_F1 1F0 1B0 1F1 1B1"}, 2);
   const Cluster cluster = cluster_of(2);
   const Program program = lower(schedule, costs_for(schedule), &cluster);
@@ -170,7 +170,7 @@ TEST_CASE("explicit transfers of the document fix where messages are issued and 
   CHECK(to_string(program.instrs[program.transfers[1].post].action) == "1F0");
 }
 
-TEST_CASE("explicit sends in another order than the values are made decide the order of the channel") {
+TEST_CASE("§6.2: explicit sends in another order than the values are made decide the order of the channel") {
   const Schedule schedule = chain({"0F0 0F1 0SEND_F1 0SEND_F0 0B1 0B0", "1F1 1B1 1F0 1B0"}, 2);
   const Cluster cluster = cluster_of(2);
   const Program program = lower(schedule, costs_for(schedule), &cluster);
@@ -192,7 +192,7 @@ TEST_CASE("an overlapped pair takes F+B, or the FB cost where both stages name o
   CHECK(duration_of(lower(schedule, costs), "0F1") == 24);
 }
 
-TEST_CASE("a slow device takes longer by its speed factor") {
+TEST_CASE("§4.7: a slow device takes longer by its speed factor") {
   const Schedule schedule = chain({"0F0 0B0", "1F0 1B0"}, 1);
   Cluster cluster = cluster_of(2);
   cluster.devices[1].speed = 0.5;
@@ -202,7 +202,7 @@ TEST_CASE("a slow device takes longer by its speed factor") {
   CHECK(duration_of(program, "1B0") == 40);
 }
 
-TEST_CASE("folded recompute adds R to the backward, except for the microbatches that the rule leaves out") {
+TEST_CASE("§4.4: folded recompute adds R to the backward, except for the microbatches that the rule leaves out") {
   Schedule schedule = chain({"0F0 0F1 0B0 0I1 0W1"}, 2);
   Recompute rule;
   rule.except_last_microbatch = true;
@@ -237,7 +237,7 @@ TEST_CASE("an asynchronous stage updates after every update's last backward, out
         "d0: 0F0[v0] 0F1[v0] (0B0[v0];0F2[v0]) 0U0 0B1[v1] 0U1 0B2[v2] 0U2\n");
 }
 
-TEST_CASE("copies of a stage reduce their gradients before the update, by the ring over their devices") {
+TEST_CASE("§5.5: copies of a stage reduce their gradients before the update, by the ring over their devices") {
   Schedule schedule = chain({"0F0 0B0", "0F1 0B1"}, 2);
   schedule.num_stages = 1;
   schedule.placement = {{{DeviceId{0}, DeviceId{1}}}};
@@ -265,7 +265,7 @@ TEST_CASE(
         "collective 1: d1 1REDUCE_GRAD d0 1:1REDUCE_GRAD, 0 bytes, 0 ticks\n");
 }
 
-TEST_CASE("stages that share a weight reduce it together, and it leaves the stages' own reductions") {
+TEST_CASE("§3.1: stages that share a weight reduce it together, and it leaves the stages' own reductions") {
   const Schedule schedule = chain({"0F0 0B0", "1F0 1B0"}, 1);
   StageCosts costs = costs_with_memory(schedule);
   costs.tied = {{StageId{0}, StageId{1}, 600}};
@@ -348,7 +348,7 @@ TEST_CASE("an absurd document is refused before it is expanded") {
   CHECK_THROWS_WITH_AS(lower(schedule, costs_for(schedule)), doctest::Contains("expands to more than"), Error);
 }
 
-TEST_CASE("updates that a document leaves out come after its own reductions, and gathers do nothing") {
+TEST_CASE("§3.2: updates that a document leaves out come after its own reductions, and gathers do nothing") {
   const Schedule schedule = chain({"0UNSHARD 0F0 0F1 0B0 0B1 0REDUCE_GRAD 0RESHARD"}, 2);
   const Program program = lower(schedule, costs_for(schedule));
   std::string lane;

@@ -37,18 +37,18 @@ TEST_CASE("dependencies stay in the replica") {
   CHECK(needs(written_schedule({"0F0 0B0", "1F0 1B0"}, 1), "3:0B0") == "3:0F0 3:1B0");
 }
 
-TEST_CASE("an explicit recompute stands between the forward and its backward") {
+TEST_CASE("§2.3: an explicit recompute stands between the forward and its backward") {
   const Schedule schedule = written_schedule({"0F0 0R0 0B0", "1F0 1B0"}, 1);
   CHECK(needs(schedule, "0B0") == "0F0 0R0 1B0");
   CHECK(needs(schedule, "1B0") == "1F0");
   CHECK(needs(schedule, "0R0") == "0F0");
 }
 
-TEST_CASE("merged microbatches wait for each of theirs") {
+TEST_CASE("§2.3: merged microbatches wait for each of theirs") {
   CHECK(needs(written_schedule({"0F0 0F1", "1F0+1"}, 2), "1F0+1") == "0F0 0F1");
 }
 
-TEST_CASE("sequence slices wait for the one before, in the backward for the one after; batch slices do not") {
+TEST_CASE("§2.3: sequence slices wait for the one before, in the backward for the one after; batch slices do not") {
   Schedule schedule = written_schedule({"0F0.0 0F0.1", "1F0.0 1F0.1"}, 1);
   schedule.slices = Slices{Slices::Axis::kSequence, {{1, 1}}};
   CHECK(needs(schedule, "1F0.1") == "0F0.1 1F0.0");

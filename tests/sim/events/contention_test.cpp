@@ -177,7 +177,7 @@ TEST_CASE("the clock follows the load at once, or by a share of the difference e
   CHECK(ends(contended(two, contention)) == Ends{100, 100});
 }
 
-TEST_CASE("what is under way together ends when an engine that looks at every tick says, in random programs") {
+TEST_CASE("§6.12: what is under way together ends when an engine that looks at every tick says, in random programs") {
   int contended_runs = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);

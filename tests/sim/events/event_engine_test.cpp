@@ -53,7 +53,7 @@ TEST_CASE("the event queue gives events in order of time, then of slot, and move
   CHECK(queue.empty());
 }
 
-TEST_CASE("half duplex: both directions of a pair take turns, the one that could start first first") {
+TEST_CASE("§6.10: half duplex: both directions of a pair take turns, the one that could start first first") {
   ProgramBuilder builder(Lanes{{10, 1, 1}, {11, 1, 1}}, {2, 1e9, {}, true});
   builder.message({0, 0}, {1, 1}, 100);  // may start at 10
   builder.message({1, 0}, {0, 2}, 50);   // may start at 11, when the link is taken
@@ -74,7 +74,7 @@ TEST_CASE(
   CHECK(times.transfers[1].start == 17);
 }
 
-TEST_CASE("two messages share a link fairly: the longer one is fast again when the shorter one is done") {
+TEST_CASE("§6.11: two messages share a link fairly: the longer one is fast again when the shorter one is done") {
   ProgramBuilder builder(Lanes{{0}, {0}, {0, 0}});
   builder.message({0, 0}, {2, 0}, 100);
   builder.message({1, 0}, {2, 1}, 300);
@@ -108,7 +108,7 @@ TEST_CASE("progressive filling: what one link cannot use goes to the others") {
   CHECK(times.transfers[2].done == 1000);  // 0.9 bytes/ns
 }
 
-TEST_CASE("a message on a shared link is never faster than its own route, and others get what it leaves") {
+TEST_CASE("§6.11: a message on a shared link is never faster than its own route, and others get what it leaves") {
   ProgramBuilder builder(Lanes{{0}, {0}, {0, 0}});
   builder.message({0, 0}, {2, 0}, 100);
   builder.message({1, 0}, {2, 1}, 900);

@@ -81,7 +81,8 @@ void run_textbook(std::vector<TextbookFlow>& flows, const std::vector<double>& c
 
 }  // namespace
 
-TEST_CASE("random messages over random shared links end when real-number max-min fairness says, to a few ticks") {
+TEST_CASE(
+    "§6.11: random messages over random shared links end when real-number max-min fairness says, to a few ticks") {
   std::mt19937_64 random(7);
   const auto pick = [&](std::uint64_t from, std::uint64_t to) { return from + random() % (to - from + 1); };
   for (int round = 0; round < 60; ++round) {

@@ -158,7 +158,7 @@ TEST_CASE("every buffer that comes goes, and compositions add up, for all schedu
   }
 }
 
-TEST_CASE("the memory curve starts with what is resident and has a point per change of a class") {
+TEST_CASE("§8.2: the memory curve starts with what is resident and has a point per change of a class") {
   const Program program = lower(schedule("1f1b", 2, 1), two_stages());
   RunTimes times;  // d0: F 0-10, B 50-70, U 70-70; d1: F 10-20, B 20-40 ...
   times.start = {0, 50, 70, 10, 20, 40};

@@ -186,13 +186,19 @@ TEST_CASE("dnn-partitioning's chains are no worse than those of its released pro
     const char* name;
     double load_ms;  // its option -linearize, as printed
   };
-  for (const Released& released : {Released{"bert24_inference", 17.7899}, Released{"bert24_training", 41.7458},
-                                   Released{"gnmt_inference", 33.0326}, Released{"gnmt_training", 107.004},
-                                   Released{"inceptionv3_inference", 51.5519}, Released{"inceptionv3_training", 123.93},
-                                   Released{"resnet50_inference", 33.7747}, Released{"resnet50_training", 78.6498}}) {
+  for (const Released& released :
+       {Released{"LayerGraphs/bert24_inference", 17.7899}, Released{"LayerGraphs/bert24_training", 41.7458},
+        Released{"LayerGraphs/gnmt_inference", 33.0326}, Released{"LayerGraphs/gnmt_training", 107.004},
+        Released{"LayerGraphs/inceptionv3_inference", 51.5519}, Released{"LayerGraphs/inceptionv3_training", 123.93},
+        Released{"LayerGraphs/resnet50_inference", 33.7747}, Released{"LayerGraphs/resnet50_training", 78.6498},
+        Released{"OperatorGraphs/bert_L-12_training", 437.998}, Released{"OperatorGraphs/bert_l-12_inference", 147.478},
+        Released{"OperatorGraphs/bert_l-3_inference", 27.9186}, Released{"OperatorGraphs/bert_l-3_training", 65.3031},
+        Released{"OperatorGraphs/bert_l-6_inference", 29.5795}, Released{"OperatorGraphs/bert_l-6_training", 72.865},
+        Released{"OperatorGraphs/resnet50_inference", 124.349},
+        Released{"OperatorGraphs/resnet50_training", 255.194}}) {
     CAPTURE(released.name);
-    const std::string file = std::string("dnn-partitioning/LayerGraphs/") + released.name + ".json";
-    PlanProblem problem = published_problem(file, {{6, 1e9}});
+    PlanProblem problem = published_problem(std::string("dnn-partitioning/") + released.name + ".json", {});
+    problem.levels = {{problem.network.placement->accelerators, 1e9}};
     problem.memory_bytes = problem.network.placement->accelerator_bytes;
     problem.options["linear"] = "1";
     const Plan plan = make_plan(find_planner("dnn-partitioning"), problem);

@@ -105,7 +105,7 @@ TEST_CASE("a timeline document has the keys that the design fixes") {
   CHECK(json["schedule"] == "hand \"made\"\n");
 }
 
-TEST_CASE("times of less than a nanosecond are rounded so that sums still hold") {
+TEST_CASE("§9.5: times of less than a nanosecond are rounded so that sums still hold") {
   for (const std::int64_t ticks_per_ns : {2, 3, 4, 5, 6, 7, 9}) {
     CAPTURE(ticks_per_ns);
     const Timeline read = timeline_from_json(timeline_to_json(small_timeline(ticks_per_ns)), "t.json");

@@ -206,7 +206,11 @@ TEST_CASE("texts stand in for files, and mistakes in them are named") {
 }
 
 TEST_CASE("a request that cannot be understood is refused in one line") {
-  CHECK(refusal("{").find("request: at line 1") != std::string::npos);
+  CHECK(refusal("{").find("request:1:1: broken JSON: ") != std::string::npos);
+  CHECK(refusal(R"({"ask": "simulate", "devices": 1e999})") ==
+        "plumbline: error: request:1:36: broken JSON: number overflow parsing '1e999'\n");
+  CHECK(refusal(R"({"ask": "simulate", "devices": 4, "devices": 8})") ==
+        "plumbline: error: request:1:35: repeated key 'devices'\n");
   CHECK(refusal("[]") == "plumbline: error: request: expected an object\n");
   CHECK(refusal("{}").find("'ask' is missing") != std::string::npos);
   CHECK(refusal(R"({"ask": "simulte"})").find("did you mean 'simulate'?") != std::string::npos);
@@ -233,6 +237,18 @@ TEST_CASE("plumbline ask answers a file, with the exit status of the command") {
   CHECK(json::parse(no.out).at("findings").size() == 4);
   scratch.write("bad.json", R"({"ask": "simulate"})");
   CHECK(run_command("plumbline ask bad.json", scratch.path()).status == 2);
+}
+
+TEST_CASE("a request reads no standard input, neither for a schedule nor for a run") {
+  const std::string refused =
+      "plumbline: error: -: a request has no standard input, expected the name of a file, or of a text in 'files'\n";
+  for (const char* request :
+       {R"({"ask": "simulate", "schedule": "-", "cost": "F=1,B=2"})", R"({"ask": "validate", "schedule": "-"})",
+        R"({"ask": "schedule", "schedule": "-"})", R"({"ask": "convert", "in": "-", "to": "text"})",
+        R"({"ask": "compare", "a": "-", "b": "-"})"}) {
+    CAPTURE(request);
+    CHECK(refusal(request) == refused);
+  }
 }
 
 TEST_CASE("the schema of requests has every question, and every field that a request may have") {

@@ -279,11 +279,20 @@ TEST_CASE("a deadlock is exit status 3 in every command, with its cycle") {
       R"({"format":"plumbline-schedule","version":1,"name":"two","parameters":{},"num_devices":1,"num_stages":1,
 "num_microbatches":2,"microbatches_per_update":2,"placement":[[[0]],[[0]]],"weights":{"policy":"flush"},
 "devices":[["0F0","0B0","1:0F1","1:0B1","0REDUCE_GRAD","0U0","1:0REDUCE_GRAD","1:0U0"]]})");
+  for (const std::string question : {"simulate", "schedule", "validate"}) {
+    scratch.write(question + ".json", R"({"ask": ")" + question + R"(", "schedule": "collectives.json"})");
+  }
+  scratch.write("sweep.json",
+                R"({"ask": "sweep", "schedules": ["collectives.json"], "devices": 1, "microbatches": 2})");
+  scratch.write("convert.json", R"({"ask": "convert", "in": "collectives.json", "to": "text"})");
   const std::string cycle = "0U0 on device 0 waits for 1:0REDUCE_GRAD on device 0, which comes after 0U0";
   for (const char* command :
        {"validate collectives.json", "validate collectives.json --transfers all",
         "simulate collectives.json --cost F=1", "convert collectives.json x.json",
-        "simulate collectives.json --network gpt2-small --cluster a100", "train collectives.json --network gpt-tiny"}) {
+        "simulate collectives.json --network gpt2-small --cluster a100", "train collectives.json --network gpt-tiny",
+        "schedule collectives.json", "sweep collectives.json -p 1 -m 2 --cost F=1",
+        "sweep collectives.json -p 1 -m 2 --cost F=1 --csv -", "ask simulate.json", "ask schedule.json",
+        "ask sweep.json", "ask validate.json", "ask convert.json"}) {
     CAPTURE(command);
     const CommandResult result = run_command("plumbline " + std::string(command), scratch.path());
     CAPTURE(result.out);
@@ -298,6 +307,11 @@ TEST_CASE("a deadlock is exit status 3 in every command, with its cycle") {
   CHECK(simulated.out == "");
   CHECK(simulated.err.starts_with("plumbline: error: transfers blocking: deadlock: 0F7 on device 0 waits for "));
   CHECK(std::count(simulated.err.begin(), simulated.err.end(), '\n') == 1);
+  const CommandResult swept = run_command(
+      "plumbline sweep interleaved -p 4 -m 8,16 -v 2 --network gpt2-small --cluster a100 --transfers blocking",
+      scratch.path());
+  CHECK(swept.status == 3);
+  CHECK(swept.err == simulated.err);
   const CommandResult validated = run_command("plumbline validate " + interleaved + "--transfers all", scratch.path());
   CHECK(validated.status == 3);
   CHECK(validated.out.find("transfers blocking: deadlock: ") != std::string::npos);

@@ -1,0 +1,27 @@
+#include "tools/tables/timeline_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+TEST_SUITE_BEGIN("tools");
+
+using namespace plumb;
+
+TEST_CASE("a number of send buffers that was overruled is a row of the table, with what was done instead") {
+  Timeline timeline;
+  timeline.schedule = "zb-v";
+  CHECK(figures_text(timeline).find("send buffers") == std::string::npos);
+  timeline.send_buffers = SendBuffers{.asked = 1, .used = 3, .waits_moved = 4, .receives_moved = 2};
+  const std::string text = figures_text(timeline);
+  const std::size_t at = text.find("send buffers");
+  REQUIRE(at != std::string::npos);
+  CHECK(text.substr(at, text.find('\n', at) - at)
+            .find("3 in use, 1 asked for: 4 waits for sends put off, or messages that travel only once they are "
+                  "received would "
+                  "hang; 2 receives posted earlier") != std::string::npos);
+  timeline.send_buffers = SendBuffers{.asked = 1, .used = 2, .waits_moved = 0, .receives_moved = 0};
+  CHECK(figures_text(timeline).find("2 in use, 1 asked for\n") != std::string::npos);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,20 @@
+#include "tools/ask/long_run.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include "models/ground/units.hpp"
+#include "tools/terminal/notes.hpp"
+#include "tools/terminal/quantity_text.hpp"
+
+namespace plumb {
+
+void note_long_run(const RunSize& size) {
+  constexpr double kLongSeconds = 5;
+  if (size.seconds < kLongSeconds) return;
+  note("simulating " + std::to_string(size.actions) + " actions: about " +
+       time_text(static_cast<std::int64_t>(size.seconds * kNsPerSecond)) + " and " + bytes_text(size.bytes) +
+       " of memory");
+}
+
+}  // namespace plumb
