@@ -220,7 +220,10 @@ LayerGraph stages_from_traces(std::span<const TraceText> traces) {
     is_range_table(trace.text) ? add_range_table(trace, times) : add_chrome_trace(trace, times);
   }
   const std::string where = traces.empty() ? "trace" : traces.front().file_name;
-  if (times.empty()) throw Error(where + ": has no ranges 'PP:<action>' on the GPU, expected a traced pipeline");
+  if (times.empty())
+    throw Error(where +
+                ": has no ranges 'PP:<action>' on the GPU; expected a pipeline that ran on GPUs. What any "
+                "traced run took, also on CPUs, becomes a profile by `plumbline trace`");
   LayerGraph graph;
   for (std::int32_t stage = 0; stage <= times.last_stage(); ++stage) {
     const std::string text = "stage " + std::to_string(stage);

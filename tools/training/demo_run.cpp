@@ -1,7 +1,10 @@
 #include "tools/training/demo_run.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
+#include <span>
 
 #include "models/import/load_network.hpp"
 #include "models/stages/partition.hpp"
@@ -161,6 +164,44 @@ std::string rounds_text(const DemoRun& run) {
   return text + (busy ? ", also of the rounds that count: this machine is busy.\n" : ".\n");
 }
 
+/// "gpipe, 1f1b" of those with the verdict.
+std::string names_with(const DemoRun& run, std::span<const Verdict> verdicts) {
+  std::string names;
+  for (const DemoResult& result : run.results) {
+    if (std::ranges::find(verdicts, result.comparison.verdict) == verdicts.end()) continue;
+    names += (names.empty() ? "" : ", ") + result.schedule;
+  }
+  return names;
+}
+
+/// The answer in plain words, for whoever reads only a few lines.
+std::string short_answer(const DemoRun& run) {
+  double model = 0;
+  double noise = 0;
+  double spread = 0;
+  for (const DemoResult& result : run.results) {
+    noise = std::max(noise, std::abs(result.comparison.noise()));
+    spread = std::max(spread, result.comparison.spread);
+    if (result.comparison.verdict != Verdict::kNoisy)
+      model = std::max(model, std::abs(result.comparison.model_error()));
+  }
+  const std::string right = names_with(run, std::array{Verdict::kPass});
+  const std::string open = names_with(run, std::array{Verdict::kNoisy});
+  const std::string wrong = names_with(run, std::array{Verdict::kFail, Verdict::kNone});
+  std::string text = "In short, on this machine, with noise of up to " + table_share(noise) +
+                     " and runs of one schedule that differ by up to " + table_share(spread) + ":\n";
+  if (!right.empty()) text += "  as predicted: " + right + "\n";
+  if (!wrong.empty()) text += "  not as predicted: " + wrong + "\n";
+  if (!right.empty() || !wrong.empty()) text += "  the model is at most " + table_share(model) + " off in these\n";
+  if (!open.empty()) {
+    text +=
+        "  no answer: " + open +
+        "\n    Runs of the same schedule took such different times that no prediction can be judged by them. Try again "
+        "when\n    less else runs on this machine.\n";
+  }
+  return text;
+}
+
 constexpr const char* kDemoWords =
     "error = model + noise. model: how far the prediction is from what is usual in the runs, the medians of all\n"
     "actions and messages. noise: how far this run is from its own medians, because other programs and the system\n"
@@ -217,7 +258,7 @@ std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
   std::string text = plan.network + " on " + std::to_string(plan.devices) + " devices, " +
                      std::to_string(plan.microbatches) + " microbatches per update, " + std::to_string(plan.updates) +
                      " updates, " + std::to_string(plan.rounds) + " runs each\n\n";
-  text += table.to_string() + "\n" + kDemoWords + rounds_text(run);
+  text += table.to_string() + "\n" + kDemoWords + rounds_text(run) + "\n" + short_answer(run);
   for (const DemoResult& result : run.results) {
     if (result.comparison.verdict != Verdict::kFail) continue;
     for (const std::string& finding : result.comparison.findings) text += result.schedule + ": " + finding + "\n";

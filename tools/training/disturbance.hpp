@@ -12,9 +12,12 @@ struct Disturbance {
   double steal = 0;           ///< share of the processors' time that the hypervisor gave to other machines
   std::int64_t switches = 0;  ///< how often a thread of this process was taken off its processor
   double seconds = 0;         ///< how long it was watched
+  double processors = 0;      ///< of the machine; 0: not known
+  double others = 0;          ///< how many of them other programs kept busy, on average
 
-  /// Estimated share of the time lost: the steal, and a time slice of Linux's scheduler (3 ms) for every switch, spread
-  /// over `threads` threads that compute; at most 1.
+  /// Estimated share of the time that `threads` threads that compute lost: the steal, and what is more of two things: a
+  /// time slice of Linux's scheduler (3 ms) for every switch, or the processors that other programs left too few of
+  /// (`threads` need as many). At most 1.
   double lost(std::int64_t threads) const;
 };
 
@@ -31,7 +34,9 @@ class DisturbanceWatch {
   std::chrono::steady_clock::time_point begin_;
   std::int64_t stolen_ = 0;
   std::int64_t all_ = 0;
+  std::int64_t busy_ = 0;
   std::int64_t switches_ = 0;
+  double own_seconds_ = 0;
 };
 
 /// The numbers of the rounds that count, ascending: those that lost at most `most`; the calmest half (rounded up) where

@@ -72,7 +72,8 @@ TEST_CASE("ranges that Nsight Systems projected to the GPU are read from its tab
 TEST_CASE("traces without ranges, or without a stage, are refused") {
   const std::vector<TraceText> none{trace_of({event("gemm", "kernel", 0, 1)})};
   CHECK(error_message([&] { stages_from_traces(none); }) ==
-        "r0.json: has no ranges 'PP:<action>' on the GPU, expected a traced pipeline");
+        "r0.json: has no ranges 'PP:<action>' on the GPU; expected a pipeline that ran on GPUs. What any traced "
+        "run took, also on CPUs, becomes a profile by `plumbline trace`");
   const std::vector<TraceText> one{trace_of({event("PP:1F0", "gpu_user_annotation", 0, 1)})};
   CHECK(error_message([&] { stages_from_traces(one); }) ==
         "r0.json: no forward of stage 0, expected the traces of all ranks, commas between");

@@ -21,6 +21,14 @@ TEST_CASE("stolen time and time slices lost are added, the slices spread over th
   CHECK(Disturbance{}.lost(2) == 0);
 }
 
+TEST_CASE("processors that other programs leave too few of are lost; where enough are left nothing is") {
+  // Two threads on two processors that others keep busy by 1.88: they have 0.12 of two left.
+  CHECK(Disturbance{.seconds = 10, .processors = 2, .others = 1.88}.lost(2) == doctest::Approx(0.94));
+  CHECK(Disturbance{.seconds = 10, .processors = 64, .others = 30}.lost(2) == 0);
+  CHECK(Disturbance{.seconds = 10, .processors = 64, .others = 63}.lost(2) == doctest::Approx(0.5));
+  CHECK(Disturbance{.seconds = 10, .processors = 2, .others = 5}.lost(2) == 1);
+}
+
 TEST_CASE("a watch counts time, and how often busy threads that outnumber the processors are taken off them") {
   const DisturbanceWatch watch;
   std::vector<std::thread> threads;
@@ -37,6 +45,8 @@ TEST_CASE("a watch counts time, and how often busy threads that outnumber the pr
   CHECK(read.switches > 0);
   CHECK(read.steal >= 0);
   CHECK(read.steal <= 1);
+  CHECK(read.others >= 0);
+  CHECK(read.others <= read.processors + 0.5);  // clock ticks are coarse
 }
 
 TEST_SUITE_END();
