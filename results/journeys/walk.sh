@@ -21,7 +21,7 @@ walk() { # LINES COMMAND...: shows so many lines
   status=$?
   awk -v began="$began" -v now="$(date +%s.%N)" -v command="$*" -v status=$status \
     'BEGIN { printf "$ %s\n[%.1f s, exit status %d]\n", command, now - began, status }'
-  sed 's/ *$//' out | head -n "$lines"
+  sed 's/ *$//' out | head -n "$lines" | cut -c1-160
 }
 
 echo "== A: a student with an own schedule"
@@ -36,13 +36,8 @@ walk 3 'plumbline simulate 1F1B -p 4 -m 8 --summary'
 walk 4 'plumbline simulate mine.txt --pdf mine.pdf --svg mine.svg --width 8.5 --caption "My schedule." --summary'
 
 echo "== B: an engineer, Llama-3-70B on 64 H100"
-walk 14 'plumbline plan --network llama3-70b --cluster h100-8x8 --batch 128 --runtime megatron --time-limit 60 --guide --json plan.json'
-python3 - <<'PYTHON' >again
-import json
-plan = json.load(open("plan.json"))
-plans = plan.get("plans", [plan])
-print(plans[0]["command"])
-PYTHON
+walk 14 'plumbline plan --network llama3-70b --cluster h100-8x8 --batch 128 --runtime megatron --time-limit 60 --guide'
+sed -n '/^next:/{n;s/^ *//p}' out >again
 walk 9 "$(cat again) --summary"
 
 echo "== C: a teacher"

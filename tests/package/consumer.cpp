@@ -21,7 +21,8 @@ bool plans_and_compares() {
   const plumb::Timeline run = plumb::PreparedJob(question).predict({.spans = true}).timeline;
   question.costs.cost = "F=2,B=2";
   const plumb::Timeline slower = plumb::PreparedJob(question).predict({.spans = true}).timeline;
-  const plumb::CompareQuestion bound{.max_error = "1%"};
+  plumb::CompareQuestion bound;
+  bound.max_error = "1%";
   return plumb::status_of(plumb::compare(run, run, bound.options())) == plumb::ExitStatus::kDone &&
          plumb::status_of(plumb::compare(run, slower, bound.options())) == plumb::ExitStatus::kNo;
 }
