@@ -133,6 +133,7 @@ class BambooRule final : public CampaignRule {
   void take_places(CampaignRun& run) {
     const auto met = static_cast<std::int32_t>(meeting_.size());
     layout_ = {met / settings_.stages, settings_.stages};
+    capped_ = layout_.pipelines > 0 && !book_.step(layout_);
     while (layout_.pipelines > 0 && !book_.step(layout_)) --layout_.pipelines;
     if (layout_.pipelines == 0) layout_ = {};
     std::int32_t number = 0;
@@ -160,11 +161,10 @@ class BambooRule final : public CampaignRule {
     // The nodes that stand in, and those before them, must not go now.
     if (standing_in > 0 && static_cast<double>(2 * standing_in) / static_cast<double>(active) > 0.05) return true;
     if ((active + spares_) / settings_.stages <= layout_.pipelines) return false;
-    // Another pipeline, or somebody for a place that nobody could take.
+    // Nodes that are left over because no layout has more pipelines are not worth a meeting, unless a place is empty.
     std::size_t taken = 0;
     for (const auto& [node, places] : places_) taken += places.size();
-    return taken < static_cast<std::size_t>(layout_.nodes()) ||
-           book_.step({layout_.pipelines + 1, layout_.stages}).has_value();
+    return !capped_ || taken < static_cast<std::size_t>(layout_.nodes());
   }
 
   void begin_step(CampaignRun& run) {
@@ -190,6 +190,7 @@ class BambooRule final : public CampaignRule {
   std::vector<std::int32_t> meeting_;
   std::int64_t spares_ = 0;
   bool slowed_ = false;
+  bool capped_ = false;  ///< more nodes met than any layout takes
   StepOfLayout step_;
   std::int64_t step_ns_ = 0;
   std::int64_t step_end_ = 0;

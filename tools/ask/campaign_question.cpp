@@ -18,6 +18,8 @@ namespace {
 
 constexpr double kHour = 3.6e12;  ///< nanoseconds
 constexpr double kMostHours = 100'000;
+constexpr double kMostPlayedLosses = 4e6;
+constexpr double kMostPlayedSteps = 2e9;
 
 const Preset* preset_of(std::span<const Preset> presets, std::string_view name) {
   const auto found = std::ranges::find(presets, name, &Preset::name);
@@ -159,6 +161,12 @@ void CampaignQuestion::add_to(OptionTable& options) {
 
 NodeTrace CampaignQuestion::nodes_of(std::uint64_t seed_of_run, std::int64_t until_ns) const {
   const auto count = static_cast<std::int32_t>(nodes.value_or(1));
+  const double node_hours = static_cast<double>(count) * static_cast<double>(until_ns) / kHour;
+  const double losses = node_hours / mtbf_hours.value_or(1);
+  if (losses > kMostPlayedLosses) {
+    throw Error("campaign: so many nodes and hours have about " + count_text(std::llround(losses)) +
+                " events, expected at most " + count_text(std::llround(kMostPlayedLosses)));
+  }
   if (mtbf_hours) {
     return random_failures({.nodes = count,
                             .mean_ns = std::llround(std::min(*mtbf_hours * kHour, 9e18)),

@@ -103,6 +103,11 @@ TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
         "campaign: a trace has its own nodes, expected no --runs and --nodes");
   CHECK(refusal([](CampaignQuestion& q) {
           q.trace = "";
+          q.mtbf_hours = 0.001;
+          q.nodes = 10'000;
+        }) == "campaign: so many nodes and hours have about 30 M events, expected at most 4 M");
+  CHECK(refusal([](CampaignQuestion& q) {
+          q.trace = "";
           q.mtbf_hours = 4;
           q.nodes = 8;
         }) == "campaign: the job runs in no layout of 8 nodes");
