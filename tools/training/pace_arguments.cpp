@@ -61,6 +61,8 @@ void refuse_arithmetic(const TrainArguments& training) {
   const std::string why = ": the back end paced computes nothing, expected another --backend with it";
   if (!training.weights.empty()) throw Error("--weights" + why);
   if (training.model.evaluate_every) throw Error("--evaluate-every" + why);
+  if (training.model.held_out) throw Error("--held-out" + why);
+  if (training.translate) throw Error("--translate" + why);
 }
 
 /// Abstract times and the profile of a real run know no network.

@@ -134,6 +134,8 @@ TEST_CASE("a paced run wants times, and refuses what needs arithmetic; other run
           {paced + "--network gpt-tiny", {"--backend paced", "the times are missing"}},
           {paced + "--cost F=1,B=2 --losses losses.csv", {"--losses", "the back end paced computes none"}},
           {paced + "--cost F=1,B=2 --evaluate-every 1", {"--evaluate-every", "the back end paced computes nothing"}},
+          {paced + "--cost F=1,B=2 --held-out 9", {"--held-out", "the back end paced computes nothing"}},
+          {paced + "--cost F=1,B=2 --translate 9", {"--translate", "the back end paced computes nothing"}},
           {paced + "--cost F=1,B=2 --executor serial", {"runs in real time", "expected the executor threads"}},
           {"plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --transfers fifo",
            {"--transfers", "expected --backend paced with it"}},

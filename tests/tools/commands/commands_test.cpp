@@ -399,8 +399,9 @@ TEST_CASE("methods of a short run say that their delays depend on it, where the 
   const CommandResult known = run_command("plumbline train pipemare -p 2 -m 2" + options, scratch.path());
   CHECK(known.status == 0);
   CHECK(!has(known.err, "too short to become steady"));
-  REQUIRE(run_command("plumbline schedule pipemare -p 2 -m 2 --updates 2 --format json -o s.json", scratch.path())
-              .status == 0);
+  REQUIRE(
+      run_command("plumbline schedule pipemare -p 2 -m 2 --updates 2 --format json -o s.json", scratch.path()).status ==
+      0);
   json document = json::parse(file_text(scratch.path() / "s.json"));
   CHECK(document.at("parameters").erase("timing") == 1);
   std::ofstream(scratch.path() / "s.json") << document.dump();

@@ -157,7 +157,7 @@ std::optional<FactorRange> factor_range(const Study& study, const std::vector<St
     std::optional<double> least;
     for (const std::string& name : names) {
       const MethodFigures* of = figures_of(figures, name);
-      if (first == nullptr || of == nullptr) continue;
+      if (first == nullptr || of == nullptr || !first->bracketed || !of->bracketed) continue;
       const std::optional<double> factor = update_factor(*first, *of);
       if (factor) least = std::min(*factor, least.value_or(*factor));
     }

@@ -22,7 +22,8 @@ std::optional<double> update_factor(const MethodFigures& first, const MethodFigu
 /// times the bytes of `trained_bytes`. Rows for 1F1B and zero-bubble, whose weights are those of the first method.
 PlotTable currency_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs);
 
-/// The factor of the better of the methods `names` on each task where both get to the target.
+/// The factor of the better of the methods `names` on each task where both get to the target, at rates that are
+/// bracketed.
 struct FactorRange {
   double least = 0;
   double most = 0;

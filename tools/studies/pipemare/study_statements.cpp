@@ -42,13 +42,15 @@ std::string gap_text(const MethodFigures& of) {
   return text + " behind at " + of.setting.rate + " (" + seeds_text(of) + ")";
 }
 
-/// `describe` for every task whose first method has runs; "not run yet" where no task has.
+/// `describe` for every task whose first method has found its best rate; "not run yet" where none has. What is compared
+/// at a rate that nobody chose says nothing.
 std::string by_task(const Study& study, const std::vector<StudyRun>& runs,
                     const std::function<std::string(const StudyTask&, const std::vector<MethodFigures>&)>& describe) {
   std::string text;
   for (const StudyTask& task : study.tasks) {
     const std::vector<MethodFigures> figures = best_figures(study, runs, task);
-    if (figures_of(figures, study.methods.front().name) == nullptr) continue;
+    const MethodFigures* first = figures_of(figures, study.methods.front().name);
+    if (first == nullptr || !first->bracketed) continue;
     const std::string of_task = describe(task, figures);
     if (!of_task.empty()) text += (text.empty() ? "" : "; ") + task.name + ": " + of_task;
   }
@@ -59,7 +61,9 @@ std::string gaps_of(const std::vector<MethodFigures>& figures, const std::vector
   std::string text;
   for (const std::string& name : names) {
     const MethodFigures* of = figures_of(figures, name);
-    if (of != nullptr) text += (text.empty() ? "" : ", ") + of->method->title + " " + gap_text(*of);
+    if (of == nullptr) continue;
+    text += (text.empty() ? "" : ", ") + of->method->title + " " + gap_text(*of);
+    if (!of->bracketed) text += ", where the best rate may lie beyond";
   }
   return text;
 }
@@ -81,7 +85,7 @@ const MethodFigures* closest(const std::vector<MethodFigures>& figures, const st
   const MethodFigures* best = nullptr;
   for (const std::string& name : names) {
     const MethodFigures* of = figures_of(figures, name);
-    if (of == nullptr || !of->gap) continue;
+    if (of == nullptr || !of->gap || !of->bracketed) continue;
     if (best == nullptr || of->gap->mean < best->gap->mean) best = of;
   }
   return best;
