@@ -229,11 +229,22 @@ def markdown(rows):
     return "\n".join(lines) + "\n"
 
 
+def merged(rows, folder, only):
+    """New rows beside those of other models that the folder has, in the order of the models; those without an answer last."""
+    table = folder / "recipes.csv"
+    kept = []
+    if only and table.exists():
+        with open(table, newline="") as file:
+            kept = [row for row in csv.DictReader(file) if row["model"] != only]
+    order = [model for model, *_ in MODELS]
+    return sorted(kept + rows, key=lambda row: (not row["best_layout"], order.index(row["model"])))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="plumbline or plumbline-simulator")
     parser.add_argument("folder", help="where recipes.csv and recipes.md are written")
-    parser.add_argument("--only", help="one model")
+    parser.add_argument("--only", help="one model; the rows of the others stay as they are in FOLDER")
     arguments = parser.parse_args()
     recipes = Recipes(str(pathlib.Path(arguments.program).resolve()))
     published = published_rows()
@@ -248,11 +259,12 @@ def main():
         if arguments.only in (None, facts["model"]):
             recipes.add_llama3(facts)
     folder = pathlib.Path(arguments.folder)
+    rows = merged(recipes.rows, folder, arguments.only)
     with open(folder / "recipes.csv", "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(recipes.rows)
-    (folder / "recipes.md").write_text(markdown(recipes.rows))
+        writer.writerows(rows)
+    (folder / "recipes.md").write_text(markdown(rows))
 
 
 if __name__ == "__main__":
