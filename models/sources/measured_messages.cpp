@@ -188,7 +188,9 @@ std::vector<MeasuredMessages> with_ping_pong(const MeasuredMessages& own, std::s
                                              bool calls_move_bytes) {
   if (own.bytes == 0)
     throw Error("--messages: the size of the run's own messages is not known, expected --message-bytes");
-  if (table.size() < 2 || own.bytes < table.front().bytes || own.bytes > table.back().bytes) {
+  const bool other_size =
+      std::ranges::any_of(table, [&](const PingPong& row) { return row.bytes != own.bytes && row.bytes != 0; });
+  if (table.size() < 2 || own.bytes < table.front().bytes || own.bytes > table.back().bytes || !other_size) {
     throw Error("--messages: the table has messages of " + size_name(table.front().bytes) + " to " +
                 size_name(table.back().bytes) + ", expected two sizes around the run's " + size_name(own.bytes));
   }

@@ -15,6 +15,7 @@ the program without and with the proof, with its start.
 """
 import csv
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def ours(program, what, p, m, costs, limit, *options):
                "--memory", "F=2,I=-1,W=-1", "--memory-limit", str(limit), "--summary", "--json", "-", *options]
     start = time.monotonic()
     search = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["search"]
-    return round(search["span_ns"] / 1e6), round(search["bound_ns"] / 1e6), time.monotonic() - start
+    return round(search["span_ns"] / 1e6), math.ceil(search["bound_ns"] / 1e6), time.monotonic() - start
 
 
 def main():

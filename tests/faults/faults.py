@@ -42,12 +42,13 @@ TRAIN = 'train 1f1b -p 2 -m 2 --network gpt-tiny --sequence 8 --samples 1 --step
 class Case:
     """A command line, what stands in its folder before, what it writes. `same` says when two contents are the same file."""
 
-    def __init__(self, command, writes=(), prepare=(), times=False, folder=None):
+    def __init__(self, command, writes=(), prepare=(), times=False, folder=None, page=False):
         self.command = command.split()
         self.writes = list(writes)    # files that it writes; each is there before, as an old one
         self.prepare = list(prepare)  # command lines that make its inputs
         self.times = times            # measured times stand in its files, which are then only complete or not
         self.folder = folder          # that it makes, with files of any name
+        self.page = page              # the program needs the explorer's page beside it
 
 
 CASES = {
@@ -59,6 +60,11 @@ CASES = {
     'validate': Case('validate 1f1b -p 2 -m 3'),
     'sweep': Case('sweep 1f1b gpipe -p 2,3 -m 2:4 --cost F=1 --csv a.csv --html a.html', ['a.csv', 'a.html']),
     'schedule': Case('schedule zb-h1 -p 2 -m 3 -o a.json', ['a.json']),
+    'simulate --save-order': Case('simulate zb-h1 -p 2 -m 3 --cost F=1,I=1,W=1,comm=1 --order ready --save-order a.json --json b.json',
+                                  ['a.json', 'b.json']),
+    'simulate --job': Case(f'simulate --job {REPOSITORY}/tests/models/launches/data/gpt3_175b.sh --cluster h100 --json a.json --html a.html',
+                           ['a.json', 'a.html']),
+    'ask': Case(f'ask {REPOSITORY}/tests/fuzz/corpus/request_json/example.json -o a.json', ['a.json']),
     'convert': Case('convert in.json a.csv', ['a.csv'], ['schedule gpipe -p 2 -m 3 -o in.json']),
     'compare': Case('compare x.json y.json --json a.json --html a.html', ['a.json', 'a.html'],
                     [SIMULATE + ' --json x.json', SIMULATE.replace('1f1b', 'gpipe') + ' --json y.json']),
@@ -67,6 +73,16 @@ CASES = {
     'plan': Case('plan --network gpt-tiny --cluster h100-1x2 --batch 4 --simulations 5 --json a.json --html a.html -o s.json',
                  ['a.json', 'a.html', 's.json'], times=True),
     'campaign': Case('campaign --mtbf 2 --nodes 24 --hours 2 --layouts bamboo-gpt2 --json a.json --html a.html', ['a.json', 'a.html']),
+    'plan --method': Case('plan --method pipedream --network gpt-tiny --cluster h100-1x2 --json a.json', ['a.json']),
+    'stability': Case('stability delay t2 --tau 1,3 --svg a.svg --html a.html --json a.json --csv a.csv',
+                      ['a.svg', 'a.html', 'a.json', 'a.csv']),
+    'explore': Case('explore a.html', ['a.html'], page=True),
+    'device measure': Case('device measure --network gpt-tiny --script made', folder='made'),
+    'device import': Case(f'device import {REPOSITORY}/tests/tools/devices/data/rccl-mi300x-1x8.txt --cluster mi300x -o a.json '
+                          '--cluster-output b.json', ['a.json', 'b.json']),
+    'device fit': Case(f'device fit --rows {REPOSITORY}/tests/faults/steps.csv --cluster a100-1x8 --rounds 1 --constants memory '
+                       '-o a.json', ['a.json']),
+    'weights export': Case('weights export --network gpt-tiny --seed 7 -o a.safetensors', ['a.safetensors']),
     'schedules': Case('schedules --pages pages', folder='pages'),
     'profile': Case('profile --network gpt-tiny --sequence 8 --samples 1 -p 2 --rounds 2 -o a.json', ['a.json'], times=True),
     'train': Case(TRAIN + ' --json a.json --html a.html --losses a.csv', ['a.json', 'a.html', 'a.csv'], times=True),
@@ -141,6 +157,13 @@ class Runner:
         if process.wait() != 0:
             sys.exit(f'{" ".join(case.command)}: the run that forks ended with {process.returncode}: '
                      f'{(root / "stderr").read_text()}')
+
+    def add_page(self):
+        """Goes on with a copy of the program that has a page of the explorer where installed ones have it."""
+        page = self.scratch / 'installed' / 'share' / 'plumbline' / 'explorer.html'
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text('<html>' + 'explorer ' * 100_000 + '</html>')
+        self.program = pathlib.Path(shutil.copy(self.program, self.scratch / 'installed'))
 
     def prepare(self, case):
         folder = self.scratch / 'prepared'
@@ -297,6 +320,8 @@ def main():
         for name in arguments.cases or CASES:
             started = time.monotonic()
             runner = Runner(arguments.program.resolve(), arguments.shim.resolve(), pathlib.Path(scratch) / 'runs')
+            if CASES[name].page:
+                runner.add_page()
             check = Check(runner, CASES[name])
             injected, problems = check.run(kinds, arguments.sample, arguments.allocations)
             total.update(injected)

@@ -87,6 +87,9 @@ TEST_CASE("what is wrong in a table of a ping-pong is named with its line") {
         std::string::npos);
   CHECK(error_message([&] { with_ping_pong(of_size(10, 1), table, true); }).find("around the run's 10 bytes") !=
         std::string::npos);
+  const std::vector<PingPong> no_other = ping_pong_from_csv("bytes,median_us\n0,2\n1000,12\n", "t.csv");
+  CHECK(error_message([&] { with_ping_pong(of_size(1000, 1), no_other, true); }).find("around the run's 1000 bytes") !=
+        std::string::npos);
 }
 
 TEST_SUITE_END();

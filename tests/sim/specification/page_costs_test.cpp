@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/document/schedule_io.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/simulated.hpp"
 #include "tests/support/written_schedule.hpp"
@@ -108,7 +109,7 @@ TEST_CASE("§1.4: updates that are added at one place stand by index: by replica
   Schedule schedule = written_schedule({"1:0F1 0F0 1:1F1 1F0 1:1B1 1B0 1:0B1 0B0"}, 2);
   schedule.num_stages = 2;
   schedule.placement = {{{DeviceId{0}}, {DeviceId{0}}}, {{DeviceId{0}}, {DeviceId{0}}}};
-  CHECK(lane_of(lower(schedule, page_costs(2)), 0).ends_with(" 0B0 0U0 1U0 1:0U0 1:1U0"));
+  CHECK(lane_of(lower(schedule, page_costs(2)), 0).ends_with(" 0B0 0REDUCE_GRAD 0U0 1U0 1:0U0 1:1U0"));
 }
 
 TEST_CASE("§2.1: a turn of a repeat block adds to updates what is theirs, to all other numbers that of microbatches") {
