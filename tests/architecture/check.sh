@@ -42,7 +42,7 @@ check_homes() {
   check_home "Boost.Graph" 'boost/graph/' '^(models|sim|tests)/.*\.cpp$'
   check_home "Boost.Program_options" 'boost/program_options' '^tools/.*\.cpp$'
   check_home "oneTBB" '(oneapi/)?tbb/' '^(sim|tools)/.*\.cpp$'
-  check_home "Eigen" 'Eigen/' '^(sim/contention_fit|trainer|tools/measured_steps|tests)/.*\.cpp$|^trainer/.*\.hpp$'
+  check_home "Eigen" 'Eigen/' '^(sim/contention_fit|sim/stability|trainer|tools/measured_steps|tests)/.*\.cpp$|^trainer/.*\.hpp$'
   check_home "SQLite" 'sqlite3\.h' '^(sim|tests/sim)/traces/.*\.cpp$'
   check_home "yaml-cpp and toml++" '(yaml-cpp|toml\+\+)/' '^models/launches/.*\.cpp$'
   check_home "zlib" 'zlib\.h' '^sim/traces/.*\.cpp$'
