@@ -206,7 +206,7 @@ TEST_CASE("texts stand in for files, and mistakes in them are named") {
 }
 
 TEST_CASE("a request that cannot be understood is refused in one line") {
-  CHECK(refusal("{").find("request:1:1: broken JSON: ") != std::string::npos);
+  CHECK(refusal("{").find("request:1:2: broken JSON: ") != std::string::npos);
   CHECK(refusal(R"({"ask": "simulate", "devices": 1e999})") ==
         "plumbline: error: request:1:36: broken JSON: number overflow parsing '1e999'\n");
   CHECK(refusal(R"({"ask": "simulate", "devices": 4, "devices": 8})") ==
