@@ -18,24 +18,6 @@ constexpr int kMostSteps = 200'000;
 constexpr int kDeepestCommands = 48;
 constexpr int kMostRounds = 64;
 
-bool is_name(std::string_view text) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::ranges::all_of(text, [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  });
-}
-
-/// NAME of "NAME=..." or "NAME+=...", and where its value begins.
-std::optional<std::pair<std::string_view, std::size_t>> assigned_name(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0) return std::nullopt;
-  const bool more = word[equals - 1] == '+';
-  std::string_view name = word.substr(0, equals - (more ? 1 : 0));
-  if (name.ends_with(']')) name = name.substr(0, name.find('['));
-  if (!is_name(name)) return std::nullopt;
-  return std::pair(name, equals + 1);
-}
-
 /// Follows the tokens of one script.
 class ShellFollower {
  public:
@@ -265,7 +247,7 @@ class ShellFollower {
     const std::size_t where = line();
     ++at_;
     const std::string variable = here() != nullptr ? here()->text : "";
-    const bool over_words = is_name(variable);
+    const bool over_words = is_shell_name(variable);
     ++at_;
     ShellValues::Words words;
     for (; here() != nullptr && !is_word("do"); ++at_) {

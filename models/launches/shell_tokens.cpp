@@ -214,4 +214,21 @@ std::vector<ShellToken> shell_tokens(std::string_view script, const std::string&
   return ShellLexer(script, name, first_line).all();
 }
 
+bool is_shell_name(std::string_view text) {
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
+  return std::ranges::all_of(text, [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+std::optional<std::pair<std::string_view, std::size_t>> assigned_name(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string_view::npos || equals == 0) return std::nullopt;
+  const bool more = word[equals - 1] == '+';
+  std::string_view name = word.substr(0, equals - (more ? 1 : 0));
+  if (name.ends_with(']')) name = name.substr(0, name.find('['));
+  if (!is_shell_name(name)) return std::nullopt;
+  return std::pair(name, equals + 1);
+}
+
 }  // namespace plumb

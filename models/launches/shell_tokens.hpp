@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace plumb {
@@ -30,5 +32,11 @@ std::vector<ShellToken> shell_tokens(std::string_view script, const std::string&
 
 /// Behind what begins at `at` with a quote, "${", "$(" or "`"; `at` itself where nothing begins; npos: it does not end.
 std::size_t shell_unit_end(std::string_view text, std::size_t at);
+
+/// Whether `text` can be the name of a variable.
+bool is_shell_name(std::string_view text);
+
+/// NAME of "NAME=..." or "NAME+=...", and where its value begins.
+std::optional<std::pair<std::string_view, std::size_t>> assigned_name(std::string_view word);
 
 }  // namespace plumb

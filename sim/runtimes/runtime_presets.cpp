@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/sources/run_profile.hpp"
+#include "sim/runtimes/torch_messages.hpp"
 
 namespace plumb {
 namespace {
@@ -109,6 +111,11 @@ const RuntimePreset& runtime_preset(std::string_view name, const Schedule& sched
 }
 
 void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs) {
+  if (preset.defers_receives) {
+    schedule = with_deferred_receives(schedule, preset.name);
+  } else if (preset.pairs_in_turn) {
+    schedule = with_messages_of_pairs(std::move(schedule));
+  }
   if (preset.skips_first_input_grad) skip_first_input_grad(costs);
   if (!preset.pairs_in_turn) return;
   for (DeviceList& list : schedule.devices) {

@@ -33,7 +33,9 @@ std::span<const RuntimePreset> runtime_presets();
 /// The row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest one.
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);
 
-/// What the system does with the actions of `schedule` and their costs: pairs in turn, no I on the first stage.
+/// What the system does with the actions of `schedule` and their costs: its own places for messages
+/// (torch_messages.hpp), pairs in turn, no I on the first stage. Throws `Error` for an order that the system would run
+/// wrongly.
 void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs);
 
 /// How its messages travel.

@@ -1,14 +1,10 @@
 #include "tools/options/simulation_arguments.hpp"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 
-#include "models/ground/error.hpp"
-#include "schedules/formats/torch_lowering.hpp"
 #include "sim/rules/transfer_semantics.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
-#include "tools/formats/findings.hpp"
 #include "tools/options/choice.hpp"
 
 namespace plumb {
@@ -17,39 +13,6 @@ namespace {
 // Names on the command line, in the order of the enumerators.
 constexpr std::array<std::string_view, 3> kEngines{"auto", "pass", "event"};
 constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
-
-/// An order with its own sends and receives stays. Messages between two ranks have no names in PyTorch: where late
-/// receives change their order, one is taken for another, and gradients are wrong.
-Schedule with_deferred_receives(const Schedule& schedule, std::string_view runtime) {
-  Schedule lowered = torch_lowered(schedule, {.collectives = false, .late_receives = true});
-  const auto findings = check_schedule(lowered);
-  if (findings.empty()) return lowered;
-  throw Error("--runtime " + std::string(runtime) + ": PyTorch would take messages of '" + schedule.name +
-              "' for each other: " + to_string(findings.front()));
-}
-
-/// With the sends and receives where PyTorch puts them. Its gathers and reductions take turns there, too, so they are
-/// taken out only afterwards.
-Schedule with_own_messages(const Schedule& schedule) {
-  Schedule lowered = torch_lowered(schedule);
-  for (DeviceList& list : lowered.devices) {
-    std::erase_if(list.actions, [](const Action& action) { return is_collective(action.op); });
-  }
-  return lowered;
-}
-
-bool has_action(const Schedule& schedule, bool (*is_one)(const Action&)) {
-  return std::ranges::any_of(schedule.devices,
-                             [&](const DeviceList& list) { return std::ranges::any_of(list.actions, is_one); });
-}
-
-/// Whether it has overlapped pairs, and leaves it to the runtime where messages and gathers stand.
-bool leaves_messages_of_pairs(const Schedule& schedule) {
-  return has_action(schedule, [](const Action& action) { return action.overlaps_next != 0; }) &&
-         !has_action(schedule, [](const Action& action) {
-           return is_send(action.op) || is_recv(action.op) || is_collective(action.op);
-         });
-}
 
 }  // namespace
 
@@ -97,14 +60,7 @@ void SimulationArguments::take_runtime(const CostDocuments& documents) {
 }
 
 void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {
-  const RuntimePreset& preset = runtime_preset(runtime, schedule);
-  if (preset.defers_receives) {
-    schedule = with_deferred_receives(schedule, preset.name);
-  } else if (preset.pairs_in_turn && leaves_messages_of_pairs(schedule)) {
-    // What the halves of a pair make is sent when both are done, not after each.
-    schedule = with_own_messages(schedule);
-  }
-  run_as(preset, schedule, input.costs);
+  run_as(runtime_preset(runtime, schedule), schedule, input.costs);
 }
 
 LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
