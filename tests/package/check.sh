@@ -12,7 +12,9 @@ cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
 cmake -S "$here" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_BUILD_TYPE=Debug >/dev/null
 cmake --build "$scratch/build"
 "$scratch/build/consumer" "$scratch/consumer.svg" | grep -F 'd0 | F'
-"$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --summary --json - | grep -q '"makespan_ns": *33000000'
+"$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --summary --json - >"$scratch/run.json"
+grep -q '"makespan_ns": *33000000' "$scratch/run.json"
 "$scratch/prefix/bin/plumbline" simulate 1f1b -p 4 -m 8 --cost F=1,B=2 --svg "$scratch/program.svg" >/dev/null
-"$scratch/prefix/bin/plumbline" ask --schema | grep -q '"compare"'
+"$scratch/prefix/bin/plumbline" ask --schema >"$scratch/schema.json" # in a file: grep -q would end a pipe before all of it is written
+grep -q '"compare"' "$scratch/schema.json"
 cmp "$scratch/consumer.svg" "$scratch/program.svg"

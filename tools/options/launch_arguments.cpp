@@ -141,7 +141,9 @@ void apply_launch(LaunchJob& job, const LaunchedRun& run) {
   }
   take_schedule(run, job);
   take_degrees(run, job);
-  const auto devices = static_cast<std::int64_t>(load_cluster(run.costs.cluster).devices.size());
+  // A job that the file puts on fewer devices leaves the others of the cluster alone.
+  std::int64_t devices = static_cast<std::int64_t>(load_cluster(run.costs.cluster).devices.size());
+  if (job.devices() > 0) devices = std::min(devices, job.devices());
   place_launch(job, run.costs.job.degrees.data ? *run.costs.job.degrees.data * job.model_ranks() : devices);
   fill_size(job, run);
   run.costs.described = job.network;
