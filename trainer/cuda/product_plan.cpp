@@ -62,8 +62,9 @@ std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidate
     return candidate.split_k <= 1 && candidate.reduction_scheme == 0 &&
            candidate.workspace_bytes <= limits.workspace_bytes;
   });
-  std::ranges::stable_partition(
-      good, [&](const ProductCandidate& candidate) { return candidate.cluster_size <= limits.cluster_size; });
+  std::stable_partition(good.begin(), good.end(), [&](const ProductCandidate& candidate) {
+    return candidate.cluster_size <= limits.cluster_size;
+  });
   return good;
 }
 

@@ -212,7 +212,7 @@ TEST_CASE("with the trace of a rank missing what is known is compared and split,
       testing::simulated({.name = "zb-h1", .p = 4, .m = 8, .cost = "F=10.3,I=10.3,W=10.3,comm=0.1"});
   const Comparison whole = compare(predicted, read_traced_run(testing::real_run("zb-h1"), 0).timeline());
   const std::int64_t of_a_rank = whole.kinds.front().predicted_count / 4;
-  for (const std::size_t missing : {0, 1, 3}) {
+  for (const std::size_t missing : {0U, 1U, 3U}) {
     CAPTURE(missing);
     std::vector<TraceFile> files = testing::real_run("zb-h1");
     files.erase(files.begin() + static_cast<std::ptrdiff_t>(missing));
