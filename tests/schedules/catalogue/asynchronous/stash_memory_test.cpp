@@ -46,7 +46,7 @@ double weighted(const std::vector<std::int64_t>& sizes, Value value) {
 }
 
 /// Mean delay of stage i (from 0) in the slots model: (2 (P - 1 - i) + 1) / N.
-double mean_delay(const std::vector<std::int64_t>& sizes, std::int64_t n) {
+double mean_of_sizes(const std::vector<std::int64_t>& sizes, std::int64_t n) {
   return weighted(sizes, [&](std::size_t i) {
     return static_cast<double>(2 * (sizes.size() - 1 - i) + 1) / static_cast<double>(n);
   });
@@ -75,13 +75,13 @@ TEST_CASE("ResNet-50 in 107 stages has the published numbers of parameters") {
 
 TEST_CASE("the stash of pipedream on ResNet-50 costs 2.67 times the weights and optimizer state of pipemare") {
   const std::vector<std::int64_t> cifar = resnet50(3, 10);
-  CHECK(mean_delay(cifar, 8) == doctest::Approx(6.006).epsilon(1e-4));
-  CHECK((2 + mean_delay(cifar, 8)) / 3 == doctest::Approx(2.669).epsilon(2e-4));
-  CHECK((2 + mean_delay(cifar, 8)) / 4 == doctest::Approx(2.002).epsilon(2e-4));
-  CHECK((2 + mean_delay(cifar, 16)) / 3 == doctest::Approx(1.668).epsilon(2e-4));
-  CHECK((2 + mean_delay(resnet50(7, 1000), 8)) / 3 == doctest::Approx(2.515).epsilon(2e-4));
-  CHECK((2 + mean_delay(resnet50(7, 1000), 16)) / 3 == doctest::Approx(1.591).epsilon(2e-4));
-  CHECK((2 + mean_delay(resnet50(7, 1000), 32)) / 3 == doctest::Approx(1.129).epsilon(3e-4));
+  CHECK(mean_of_sizes(cifar, 8) == doctest::Approx(6.006).epsilon(1e-4));
+  CHECK((2 + mean_of_sizes(cifar, 8)) / 3 == doctest::Approx(2.669).epsilon(2e-4));
+  CHECK((2 + mean_of_sizes(cifar, 8)) / 4 == doctest::Approx(2.002).epsilon(2e-4));
+  CHECK((2 + mean_of_sizes(cifar, 16)) / 3 == doctest::Approx(1.668).epsilon(2e-4));
+  CHECK((2 + mean_of_sizes(resnet50(7, 1000), 8)) / 3 == doctest::Approx(2.515).epsilon(2e-4));
+  CHECK((2 + mean_of_sizes(resnet50(7, 1000), 16)) / 3 == doctest::Approx(1.591).epsilon(2e-4));
+  CHECK((2 + mean_of_sizes(resnet50(7, 1000), 32)) / 3 == doctest::Approx(1.129).epsilon(3e-4));
 }
 
 TEST_CASE("in whole versions pipedream keeps 6.606 old copies of ResNet-50 at N = 8 and 3.566 at N = 16") {
@@ -91,7 +91,7 @@ TEST_CASE("in whole versions pipedream keeps 6.606 old copies of ResNet-50 at N 
 }
 
 TEST_CASE("with equal stages the mean delay is P / N") {
-  CHECK(mean_delay(std::vector<std::int64_t>(107, 5), 8) == doctest::Approx(107.0 / 8));
+  CHECK(mean_of_sizes(std::vector<std::int64_t>(107, 5), 8) == doctest::Approx(107.0 / 8));
 }
 
 }  // namespace plumb::testing
