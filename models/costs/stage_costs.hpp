@@ -37,6 +37,7 @@ struct StashTensor {
 struct StageMemory {
   // Whole run.
   std::int64_t weight_bytes = 0;     ///< one version of all parameters of the stage
+  std::int64_t frozen_bytes = 0;     ///< of these, parameters that no update changes; copies on one device share them
   std::int64_t gradient_bytes = 0;   ///< gradient accumulators
   std::int64_t optimizer_bytes = 0;  ///< state of the optimizer (master weights included)
 
@@ -58,6 +59,9 @@ struct StageMemory {
   std::int64_t workspace_i_bytes = 0;
   std::int64_t workspace_w_bytes = 0;
   std::int64_t workspace_u_bytes = 0;
+
+  /// Of `weight_bytes`: what updates change, and thus what a version of the weights is.
+  std::int64_t updated_bytes() const { return weight_bytes - frozen_bytes; }
 
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };

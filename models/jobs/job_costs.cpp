@@ -450,6 +450,7 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places) const
   job.costs.layer_forward = state_->layer_forward;
   job.costs.from_network = true;
   estimate_host_copies(job.costs, job.pipeline);
+  if (parallelism.adapter_rank > 0) return job;  // a shared weight is frozen like the others
   job.costs.tied = tied_weights(state_->network, partition, parallelism.precision);
   for (TiedWeight& tied : job.costs.tied) {
     tied.bytes =

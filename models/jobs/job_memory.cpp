@@ -157,6 +157,10 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   StageMemory memory;
   memory.weight_bytes = held_of(parameters, static_cast<double>(job.precision.weight_bytes), ZeroStage::kWeights) +
                         held_of(cast_parameters(layers, shape), cast_weight_bytes(job), ZeroStage::kWeights);
+  if (job.adapter_rank > 0) {
+    memory.frozen_bytes = memory.weight_bytes;
+    memory.weight_bytes += bytes(job.precision.weight_bytes, ZeroStage::kWeights);
+  }
   memory.gradient_bytes = bytes(job.precision.gradient_bytes, ZeroStage::kGradients);
   memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
   memory.stash = stage_stash(layers, shape);

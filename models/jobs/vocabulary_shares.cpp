@@ -52,7 +52,8 @@ void add_collectives_of_head(const JobCosts& job, const DeviceGroup& devices, do
 /// Rows of positions are not divided: takes theirs out of what a share of the embedding holds, and gives it to
 /// `first`.
 void move_positions(const LayerSpec& embedding, StageMemory& share, StageMemory& first) {
-  for (const auto bytes : {&StageMemory::weight_bytes, &StageMemory::gradient_bytes, &StageMemory::optimizer_bytes}) {
+  for (const auto bytes : {&StageMemory::weight_bytes, &StageMemory::frozen_bytes, &StageMemory::gradient_bytes,
+                           &StageMemory::optimizer_bytes}) {
     const std::int64_t part = share.*bytes * embedding.positions / (embedding.vocabulary + embedding.positions);
     share.*bytes -= part;
     first.*bytes += part;

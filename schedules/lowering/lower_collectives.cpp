@@ -76,10 +76,11 @@ std::int64_t tied_bytes(const State& state, StageId stage) {
 
 void check_tied(const State& state, const TiedWeight& tied) {
   const bool synchronous = state.schedule.is_synchronous(tied.first) && state.schedule.is_synchronous(tied.second);
-  if (synchronous) return;
+  const bool apart = state.schedule.placement.size() > 1 && reduce_groups(state, tied.first).empty();
+  if (synchronous && !apart) return;
   throw Error("schedule '" + state.schedule.name + "': stages " + std::to_string(index(tied.first)) + " and " +
-              std::to_string(index(tied.second)) +
-              " share a weight; expected a synchronous schedule, or both ends in one stage");
+              std::to_string(index(tied.second)) + " share a weight; expected a synchronous schedule" +
+              (apart ? " whose copies of the model are reduced together" : "") + ", or both ends in one stage");
 }
 
 }  // namespace

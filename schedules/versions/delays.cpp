@@ -130,7 +130,7 @@ StageDelays described(const Program& program, std::uint32_t holder, std::int64_t
   delays.versions = versions;
   delays.copies = versions + program.holders[holder].correction_buffers;
   const bool in_bytes = !program.memory.empty() && program.memory_units_per_one == 0;
-  if (in_bytes) delays.bytes = delays.copies * program.memory[index(delays.stage)].weight_bytes;
+  if (in_bytes) delays.bytes = delays.copies * program.memory[index(delays.stage)].updated_bytes();
   return delays;
 }
 

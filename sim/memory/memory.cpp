@@ -183,14 +183,25 @@ bool moves_weights(const Program& program, const Holder& holder) {
   });
 }
 
+/// The weights that a holder keeps for itself: what no update changes is there once for all copies of its stage on the
+/// device.
+std::int64_t own_weights(const Program& program, const Holder& holder) {
+  const StageMemory& memory = program.memory[index(holder.stage)];
+  if (memory.frozen_bytes == 0) return memory.weight_bytes;
+  const auto first = std::ranges::find_if(program.holders, [&](const Holder& other) {
+    return other.device == holder.device && other.stage == holder.stage;
+  });
+  return *first == holder ? memory.weight_bytes : memory.updated_bytes();
+}
+
 void append_resident(const Program& program, const Holder& holder, std::vector<PeakTensor>& tensors) {
   const StageMemory& memory = program.memory[index(holder.stage)];
   const auto append = [&](MemoryClass cls, const char* name, std::int64_t bytes) {
     if (bytes != 0) tensors.push_back({cls, holder.stage, name, bytes, {}});
   };
-  if (!moves_weights(program, holder)) append(MemoryClass::kWeights, "weights", memory.weight_bytes);
+  if (!moves_weights(program, holder)) append(MemoryClass::kWeights, "weights", own_weights(program, holder));
   if (program.forward_only) return;
-  append(MemoryClass::kWeightVersions, "corrections", memory.weight_bytes * holder.correction_buffers);
+  append(MemoryClass::kWeightVersions, "corrections", memory.updated_bytes() * holder.correction_buffers);
   append(MemoryClass::kGradients, "gradients", memory.gradient_bytes);
   append(MemoryClass::kOptimizer, "optimizer", memory.optimizer_bytes);
 }
@@ -320,9 +331,9 @@ MemoryByClass MemoryModel::resident(DeviceId device) const {
   for (const Holder& holder : program().holders) {
     if (holder.device != device) continue;
     const StageMemory& memory = program().memory[index(holder.stage)];
-    if (!holder.weights_start_away) of(bytes, MemoryClass::kWeights) += memory.weight_bytes;
+    if (!holder.weights_start_away) of(bytes, MemoryClass::kWeights) += own_weights(program(), holder);
     if (program().forward_only) continue;
-    of(bytes, MemoryClass::kWeightVersions) += memory.weight_bytes * holder.correction_buffers;
+    of(bytes, MemoryClass::kWeightVersions) += memory.updated_bytes() * holder.correction_buffers;
     of(bytes, MemoryClass::kGradients) += memory.gradient_bytes;
     of(bytes, MemoryClass::kOptimizer) += memory.optimizer_bytes;
   }

@@ -134,7 +134,7 @@ void MemoryChanges::change_versions(InstrIndex i, MemoryPhase phase, Add&& add) 
   for (const std::uint32_t v : versions.of(i - lane_.begin)) {
     const StageId held = program_.holders[program_.kept_versions[v].holder].stage;
     const StageMemory& of = program_.memory[index(held)];
-    const std::int64_t bytes = of.weight_bytes + (program_.kept_versions[v].for_rollback ? of.optimizer_bytes : 0);
+    const std::int64_t bytes = of.updated_bytes() + (program_.kept_versions[v].for_rollback ? of.optimizer_bytes : 0);
     add({i, phase, MemoryClass::kWeightVersions, BufferKind::kWeightVersion, i,
          phase == MemoryPhase::kStart ? bytes : -bytes});
   }

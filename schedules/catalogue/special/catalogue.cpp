@@ -7,9 +7,11 @@ namespace plumb {
 
 Schedule bamboo(const ScheduleParams& params);
 Schedule diffusionpipe(const ScheduleParams& params);
+Schedule mlora(const ScheduleParams& params);
 Schedule mobius(const ScheduleParams& params);
 Schedule pipeedge(const ScheduleParams& params);
 Schedule pipefusion(const ScheduleParams& params);
+Schedule tspipe(const ScheduleParams& params);
 
 std::span<const ScheduleSpec> special_schedules() {
   static const std::array kRows{
@@ -43,6 +45,26 @@ std::span<const ScheduleSpec> special_schedules() {
                                {"like", "A-B", "none", "times the frozen layers as layers A to B - 1 of the network"}},
                    .folds = false,
                    .make = diffusionpipe},
+      ScheduleSpec{.name = "mlora",
+                   .summary = "several fine-tuning jobs over the same frozen stages: while one is flushed, the others "
+                              "keep the devices busy",
+                   .year = 2023,
+                   .source = "Ye et al., mLoRA / LoRAPP, arXiv 2312.02515",
+                   .placement = "copies",
+                   .needs = "m a multiple of the adapters, at most 1024; m x updates x p at most 2^24",
+                   .options = {{"adapters", "K", "m", "jobs, each with an adapter and updates of its own"},
+                               {"next", "waiting|first", "waiting",
+                                "whose batch the first device takes: that of the job that has waited longest, or of "
+                                "the first one that has a batch"}},
+                   .folds = false,
+                   .make = mlora},
+      ScheduleSpec{.name = "tspipe",
+                   .summary = "a teacher's forwards of the next batch fill the bubbles of its student's updates",
+                   .year = 2022,
+                   .source = "Lim et al., TSPipe, ICML 2022",
+                   .needs = "m even and at least 4 (p - 1); m x updates x p at most 2^21",
+                   .folds = false,
+                   .make = tspipe},
       ScheduleSpec{.name = "pipeedge",
                    .summary = "inference: forwards only, one microbatch after another",
                    .year = 2022,

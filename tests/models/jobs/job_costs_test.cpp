@@ -375,6 +375,25 @@ TEST_CASE("work of a job counts all data ranks, and the peak all devices of a st
   CHECK(job.costs.work.model_flops_per_microbatch == doctest::Approx(8 * model_flops(network, {2, 8192})));
 }
 
+TEST_CASE("a job of adapters freezes all other weights, and reduces no shared one") {
+  const Network network = load_network("gpt2-small");  // its head shares the embedding
+  const Cluster cluster = load_cluster("a100");
+  const Partition stages = equal_partition(network, 2);
+  const JobCosts all = job_costs(network, stages, {cluster, 2}, {});
+  const JobCosts adapters = job_costs(network, stages, {cluster, 2}, {.adapter_rank = 8});
+  CHECK(all.costs.tied.size() == 1);
+  CHECK(adapters.costs.tied.empty());
+  for (std::size_t s = 0; s < 2; ++s) {
+    const StageMemory& whole = all.costs.memory[s];
+    const StageMemory& adapted = adapters.costs.memory[s];
+    CHECK(whole.frozen_bytes == 0);
+    CHECK(adapted.frozen_bytes == whole.weight_bytes);
+    // Two bytes each: 8 rows of 768 and 8 of 3 x 768 in the attention of each layer.
+    CHECK(adapted.updated_bytes() % (2 * 8 * (768 + 3 * 768)) == 0);
+    CHECK(adapted.updated_bytes() > 0);
+  }
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();

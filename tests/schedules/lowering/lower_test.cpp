@@ -286,6 +286,16 @@ TEST_CASE("a weight shared by two stages of an asynchronous schedule is refused"
       Error);
 }
 
+TEST_CASE("a weight shared by two stages is refused where copies of the model are not reduced together") {
+  const Schedule schedule = generate("mlora", {.num_devices = 2, .num_microbatches = 2});
+  StageCosts costs = costs_for(schedule);
+  costs.tied = {{StageId{0}, StageId{1}, 600}};
+  CHECK_THROWS_WITH_AS(lower(schedule, costs),
+                       "schedule 'mlora': stages 0 and 1 share a weight; expected a synchronous schedule whose copies "
+                       "of the model are reduced together, or both ends in one stage",
+                       Error);
+}
+
 TEST_CASE("a forward-only document gets no updates and no reductions") {
   Schedule schedule = chain({"0F0 0F1", "1F0 1F1"}, 2);
   schedule.forward_only = true;

@@ -158,6 +158,23 @@ TEST_CASE("every buffer that comes goes, and compositions add up, for all schedu
   }
 }
 
+TEST_CASE("§8.2: copies of a stage on one device hold its frozen weights once, and versions are of the others") {
+  StageCosts costs = two_stages();
+  for (StageMemory& memory : costs.memory) memory.frozen_bytes = 90;
+  const Program jobs = lower(schedule("mlora", 2, 3), costs);
+  const MemoryModel model(jobs);
+  const auto resident = model.resident(DeviceId{1});
+  CHECK(resident[static_cast<std::size_t>(MemoryClass::kWeights)] == 100 + 2 * 10);
+  CHECK(resident[static_cast<std::size_t>(MemoryClass::kOptimizer)] == 3 * 200);
+  const MemoryPeak peak = model.peak(DeviceId{1});
+  CHECK(sum(model.composition(DeviceId{1}, peak)) == peak.bytes);
+
+  // PipeDream, p = 2: the first device keeps one version beside the newest.
+  const Program pipedream = lower(schedule("pipedream", 2, 1), costs);
+  const MemoryPeak stashed = MemoryModel(pipedream).peak(DeviceId{0});
+  CHECK(stashed.by_class[static_cast<std::size_t>(MemoryClass::kWeightVersions)] == 10);
+}
+
 TEST_CASE("§8.2: the memory curve starts with what is resident and has a point per change of a class") {
   const Program program = lower(schedule("1f1b", 2, 1), two_stages());
   RunTimes times;  // d0: F 0-10, B 50-70, U 70-70; d1: F 10-20, B 20-40 ...
