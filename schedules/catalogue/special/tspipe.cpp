@@ -7,7 +7,7 @@ namespace plumb {
 namespace {
 
 constexpr std::string_view kTspipe = "tspipe";
-constexpr std::int64_t kMostPasses = std::int64_t{1} << 20;  ///< of the teacher, over all devices
+constexpr std::int64_t kMostTeacherPasses = std::int64_t{1} << 20;  ///< of the teacher, over all devices
 
 /// One device of `tspipe`. Every update has `pairs` forwards of two microbatches each, of the student and of the
 /// teacher.
@@ -75,7 +75,7 @@ Schedule tspipe(const ScheduleParams& params) {
   const std::int64_t updates = updates_or(params, 2);
   Schedule schedule = looped_schedule(kTspipe, params, 1, updates);
   const std::int64_t passes = updates * m / 2;
-  require(passes <= kMostPasses / params.num_devices, kTspipe,
+  require(passes <= kMostTeacherPasses / params.num_devices, kTspipe,
           "m x updates x p (" + std::to_string(2 * passes * params.num_devices) + ") must be at most 2^21");
   schedule.parameters["updates"] = updates;
   add_teacher(schedule, passes);
