@@ -27,9 +27,10 @@ cudnnBackendDescriptor_t DnnGraph::keep(DnnDescriptor descriptor) {
   return kept_.back().get();
 }
 
-void DnnGraph::add(DnnDescriptor operation) {
+void DnnGraph::add(DnnDescriptor operation, const DnnStep& step) {
   operation.finalize("operation of a graph");
   operations_.push_back(keep(std::move(operation)));
+  steps_.push_back(step);
 }
 
 DnnTensor DnnGraph::tensor(cudnnDataType_t type, const DnnDims& sizes, const DnnDims& strides, Place place) {
@@ -42,7 +43,7 @@ DnnTensor DnnGraph::tensor(cudnnDataType_t type, const DnnDims& sizes, const Dnn
   descriptor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, place == Place::kBetween);
   if (place == Place::kValue) descriptor.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
   descriptor.finalize("tensor of a graph");
-  return {keep(std::move(descriptor)), tensors_, sizes};
+  return {keep(std::move(descriptor)), tensors_, sizes, strides, type, place == Place::kBetween};
 }
 
 DnnTensor DnnGraph::in_memory(cudnnDataType_t type, const DnnDims& sizes, const DnnDims& strides) {
@@ -72,14 +73,14 @@ void DnnGraph::multiply(const DnnTensor& a, const DnnTensor& b, const DnnTensor&
   operation.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, b.descriptor);
   operation.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, to.descriptor);
   operation.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, keep(std::move(product)));
-  add(std::move(operation));
+  add(std::move(operation), {.kind = DnnStep::Kind::kMultiply, .x = a, .y = b, .chooses = {}, .to = to});
 }
 
 void DnnGraph::relabel(const DnnTensor& from, const DnnTensor& to) {
   DnnDescriptor operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, from.descriptor);
   operation.set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, to.descriptor);
-  add(std::move(operation));
+  add(std::move(operation), {.kind = DnnStep::Kind::kRelabel, .x = from, .y = {}, .chooses = {}, .to = to});
 }
 
 void DnnGraph::reduce(cudnnReduceTensorOp_t by, const DnnTensor& from, const DnnTensor& to) {
@@ -91,7 +92,7 @@ void DnnGraph::reduce(cudnnReduceTensorOp_t by, const DnnTensor& from, const Dnn
   operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, from.descriptor);
   operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, to.descriptor);
   operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, keep(std::move(reduction)));
-  add(std::move(operation));
+  add(std::move(operation), {.kind = DnnStep::Kind::kReduce, .x = from, .y = {}, .chooses = {}, .to = to, .by = by});
 }
 
 void DnnGraph::apply(const Pointwise& of, const DnnTensor& x, const DnnTensor& to) {
@@ -106,7 +107,11 @@ void DnnGraph::apply(const Pointwise& of, const DnnTensor& x, const DnnTensor& t
   if (of.y != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, of.y->descriptor);
   if (of.chooses != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, of.chooses->descriptor);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, to.descriptor);
-  add(std::move(operation));
+  DnnStep step{
+      .kind = DnnStep::Kind::kApply, .x = x, .y = {}, .chooses = {}, .to = to, .mode = of.mode, .axis = of.axis};
+  if (of.y != nullptr) step.y = *of.y;
+  if (of.chooses != nullptr) step.chooses = *of.chooses;
+  add(std::move(operation), step);
 }
 
 DnnTensor DnnGraph::apply(const Pointwise& operation, const DnnTensor& x, cudnnDataType_t type) {

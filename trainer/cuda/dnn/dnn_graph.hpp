@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "trainer/cuda/dnn/dnn_descriptor.hpp"
@@ -21,6 +22,22 @@ struct DnnTensor {
   cudnnBackendDescriptor_t descriptor = nullptr;
   std::int64_t uid = 0;
   DnnDims sizes{};
+  DnnDims strides{};
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  bool is_between = false;  ///< two operations: nobody else sees it
+};
+
+/// An operation of a graph as it was asked for: cuDNN does not give its own back.
+struct DnnStep {
+  enum class Kind : std::uint8_t { kMultiply, kRelabel, kReduce, kApply };
+  Kind kind;
+  DnnTensor x;
+  std::optional<DnnTensor> y;  ///< second operand
+  std::optional<DnnTensor> chooses;
+  DnnTensor to;
+  cudnnPointwiseMode_t mode{};  ///< of kApply
+  std::int64_t axis = -1;
+  cudnnReduceTensorOp_t by{};  ///< of kReduce
 };
 
 /// Operations of cuDNN, put together one by one, that a plan does in one go.
@@ -60,16 +77,19 @@ class DnnGraph {
     std::array<std::byte, 4> bytes;
   };
   const std::deque<Number>& numbers() const { return numbers_; }
+  /// In the order in which they were added.
+  const std::vector<DnnStep>& steps() const { return steps_; }
 
  private:
   enum class Place : std::uint8_t { kMemory, kBetween, kValue };
   DnnTensor tensor(cudnnDataType_t type, const DnnDims& sizes, const DnnDims& strides, Place place);
   DnnTensor by_value(cudnnDataType_t type, const void* value);
   cudnnBackendDescriptor_t keep(DnnDescriptor descriptor);
-  void add(DnnDescriptor operation);
+  void add(DnnDescriptor operation, const DnnStep& step);
 
   std::vector<DnnDescriptor> kept_;
   std::vector<cudnnBackendDescriptor_t> operations_;
+  std::vector<DnnStep> steps_;
   std::deque<Number> numbers_;
   std::int64_t tensors_ = 0;
 };

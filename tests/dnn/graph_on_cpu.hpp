@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "trainer/cuda/dnn/dnn_graph.hpp"
+
+namespace plumb::cuda {
+
+/// Does what a graph says, operation by operation, on the host, in the meaning that cuDNN's documentation gives them.
+/// Numbers are doubles, rounded as their tensor's type is. `memory`: by uid, where a tensor begins. Throws
+/// std::logic_error for what attention does not need.
+void run_on_cpu(const DnnGraph& graph, const std::map<std::int64_t, double*>& memory);
+
+/// The nearest number of bf16.
+double rounded_to_bf16(double value);
+
+}  // namespace plumb::cuda
