@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include <iostream>
+#include <string>
 
 #include "models/ground/error.hpp"
 #include "trainer/cuda/dnn/dnn_library.hpp"
@@ -17,7 +18,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   try {
-    std::cout << "cuDNN " << plumb::cuda::dnn_version() << "\n";
+    const std::string version = plumb::cuda::dnn_version();
+    std::cout << "cuDNN " << version << "\n";
   } catch (const plumb::Error& error) {
     std::cout << "skipped: " << error.what() << "\n";
     return kSkipped;

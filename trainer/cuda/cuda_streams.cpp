@@ -90,6 +90,7 @@ void CudaStreams::make_attention() {
 CudaStreams::~CudaStreams() {
   if (abandoned_) {
     for (auto& gpu : gpus_) static_cast<void>(gpu.release());  // a GPU that hangs cannot be waited for
+    for (auto& attention : attention_) static_cast<void>(attention.release());
     return;
   }
   open_gates();  // what has failed half-way may have left them closed, and memory is given back after all work
