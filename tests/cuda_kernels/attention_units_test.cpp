@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/cuda_kernels/device_buffer.hpp"
 #include "tests/cuda_kernels/layer_case.hpp"
+#include "trainer/cuda/kernels/attention/transposed_rows.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
 
 TEST_SUITE_BEGIN("cuda");
@@ -46,6 +48,21 @@ TEST_CASE("layers in bf16 ask the device's attention once each way, and our kern
     run_on_device<float>(of);
     CHECK(units.forwards == 1);
   }
+}
+
+TEST_CASE("numbers by token and head become numbers by head and token, sample by sample") {
+  const SampleMatrices of{.samples = 2, .rows = 70, .columns = 3};
+  const std::vector<double> by_token = random_numbers(2 * 70 * 3, 1);
+  const DeviceBuffer<float> from(by_token);
+  const DeviceBuffer<float> to(by_token.size());
+  transpose_rows(from.data(), to.data(), of, nullptr);
+  const auto by_head = to.read();
+  for (std::size_t i = 0; i < by_token.size(); ++i) {
+    const std::size_t sample = i / 210;
+    const std::size_t token = i % 210 / 3;
+    CHECK(by_head[sample * 210 + i % 3 * 70 + token] == from.data()[i]);
+  }
+  CHECK(to.intact());
 }
 
 }  // namespace plumb::kernels

@@ -171,8 +171,10 @@ struct Memory {
   Values& of_key_grads() { return sliced ? gathered_grad : qkv_grad; }
 };
 
-void check_kind(const AttentionKind& kind) {
+/// `by_head`: where log sums of one head follow each other.
+void check_kind(const AttentionKind& kind, bool by_head = false) {
   CAPTURE(text_of(key_of(kind, false)));
+  CAPTURE(by_head);
   Memory at{kind};
   Textbook book{.kind = kind, .q = {}, .k = {}, .v = {}};
   const std::int64_t keys = kind.samples * kind.heads / kind.group * at.key.keys * kind.head_width;
@@ -183,7 +185,9 @@ void check_kind(const AttentionKind& kind) {
   at.queries.put(kind.samples, book.q, at.qkv);
   at.key_rows.put(kind.samples, book.k, at.of_keys());
   at.value_rows.put(kind.samples, book.v, at.of_keys());
-  const AttentionGraph forward = attention_graph(key_of(kind, false));
+  AttentionKey forward_key = key_of(kind, false);
+  forward_key.by_head = at.key.by_head = by_head;
+  const AttentionGraph forward = attention_graph(forward_key);
   run_on_cpu(forward.graph, {{forward.memory[0], at.qkv.data()},
                              {forward.memory[1], at.of_keys().data() + at.key_rows.first},
                              {forward.memory[2], at.of_keys().data() + at.value_rows.first},
@@ -191,7 +195,7 @@ void check_kind(const AttentionKind& kind) {
                              {forward.memory[4], at.log_sums.data()}});
   constexpr double kBf16 = 5e-3;
   CHECK(apart(at.attended_rows.take(kind.samples, at.attended), book.out) < kBf16);
-  CHECK(apart(at.statistics.take(kind.samples, at.log_sums), book.sums) < 1e-6);
+  CHECK(apart(by_head ? at.log_sums : at.statistics.take(kind.samples, at.log_sums), book.sums) < 1e-6);
   const Values grad = numbers(static_cast<std::int64_t>(book.q.size()), 4);
   at.attended_rows.put(kind.samples, grad, at.attended_grad);
   const AttentionGraph back = attention_graph(at.key);
@@ -220,6 +224,7 @@ TEST_CASE("the graphs that cuDNN is given compute attention and its gradients") 
   check_kind({.samples = 2, .sequence = 4, .before = 5, .heads = 4, .group = 2, .head_width = 8});
   check_kind({.samples = 3, .sequence = 1, .before = 6, .heads = 2, .head_width = 8});
   check_kind({.samples = 3, .sequence = 2, .heads = 2, .head_width = 8});
+  check_kind({.samples = 2, .sequence = 7, .heads = 6, .group = 3, .head_width = 8}, true);
 }
 
 }  // namespace plumb::cuda

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "models/ground/error.hpp"
 #include "trainer/cuda/attention_check.hpp"
 #include "trainer/cuda/dnn/dnn_plan.hpp"
+#include "trainer/cuda/kernels/attention/transposed_rows.hpp"
 #include "trainer/cuda/product_trial.hpp"
 
 namespace plumb::cuda {
@@ -21,6 +23,9 @@ namespace {
 
 using Forward = kernels::AttentionForward<kernels::BFloat16>;
 using Backward = kernels::AttentionBackward<kernels::BFloat16>;
+
+constexpr std::size_t kForwardLogSums = 4;  // in the order of `AttentionGraph`
+constexpr std::size_t kBackwardLogSums = 5;
 
 void* without_const(const void* address) { return const_cast<void*>(address); }
 
@@ -53,6 +58,11 @@ std::string hindrance(const kernels::AttentionShape& shape, std::span<void* cons
   return "";
 }
 
+/// Log sums that lie by head, at the end of a stage's workspace.
+float* log_sums_by_head(const AttentionKey& key, const AttentionPlace& place) {
+  return reinterpret_cast<float*>(place.workspace + place.workspace_bytes - log_sums_bytes(key));
+}
+
 void run_own(const Forward& attention, kernels::Stream stream) { kernels::attention_forward(attention, stream); }
 void run_own(const Backward& attention, kernels::Stream stream) { kernels::attention_backward(attention, stream); }
 
@@ -64,7 +74,12 @@ struct DnnAttention::Library {
   std::shared_ptr<AttentionTable> table;
   bool timed;
   cudnnHandle_t handle = nullptr;
-  std::map<AttentionKey, std::unique_ptr<DnnPlan>> plans;  ///< null: our kernels
+  /// By key with log sums by token.
+  struct Prepared {
+    AttentionKey key;               ///< as the plan has it
+    std::unique_ptr<DnnPlan> plan;  ///< null: our kernels
+  };
+  std::map<AttentionKey, Prepared> prepared;
 
   Library(std::shared_ptr<AttentionTable> given, bool by_time) : table(std::move(given)), timed(by_time) {
     check_dnn(dnn().Create(&handle), "cudnnCreate");
@@ -72,7 +87,7 @@ struct DnnAttention::Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
-    plans.clear();
+    prepared.clear();
     dnn().Destroy(handle);
   }
 
@@ -83,6 +98,8 @@ struct DnnAttention::Library {
 };
 
 class DnnAttention::Units final : public kernels::AttentionUnits {
+  using Prepared = Library::Prepared;
+
  public:
   Units(Library& library, const AttentionPlace& place) : library_(library), place_(place) {}
 
@@ -95,58 +112,94 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
     const AttentionKey key = key_of(attention, place_.sms);
     const std::vector<void*> memory = memory_of(attention);
     if (const std::string why = hindrance(attention.shape, memory); !why.empty()) {
-      library_.table->set(text_of(key) + ", " + why, {true, why});
+      const std::string name = text_of(key) + ", " + why;
+      if (!library_.table->find(name)) library_.table->set(name, {true, why});
       return false;
     }
-    auto known = library_.plans.find(key);
-    if (known == library_.plans.end()) known = library_.plans.emplace(key, decide(key, attention, stream)).first;
-    const DnnPlan* plan = known->second.get();
-    if (plan == nullptr || plan->workspace_bytes() > place_.workspace_bytes) return false;
-    library_.run_plan(*plan, memory, stream, place_.workspace);
+    auto known = library_.prepared.find(key);
+    if (known == library_.prepared.end()) {
+      known = library_.prepared.emplace(key, decide(key, attention, stream)).first;
+    }
+    const Prepared& prepared = known->second;
+    if (prepared.plan == nullptr || !fits(prepared)) return false;
+    run_plan(prepared, attention, stream);
     return true;
   }
 
-  /// Asks who computes this kind from now on; the plan, or null for our kernels.
+  std::int64_t plan_bytes(const AttentionKey& key) const {
+    return place_.workspace_bytes - (key.by_head ? log_sums_bytes(key) : 0);
+  }
+  bool fits(const Prepared& prepared) const { return prepared.plan->workspace_bytes() <= plan_bytes(prepared.key); }
+
+  /// cuDNN's work, and log sums as it wants them.
   template <class Attention>
-  std::unique_ptr<DnnPlan> decide(const AttentionKey& key, const Attention& attention, kernels::Stream stream) {
-    std::unique_ptr<DnnPlan> plan;
-    const std::vector<void*> memory = memory_of(attention);
-    const auto run_plan = [&] { library_.run_plan(*plan, memory, stream, place_.workspace); };
-    AttentionTrial trial;
-    trial.plan = [&] { return make(key, plan); };
-    trial.compare = [&] {
-      const std::vector<AttentionResult> results = results_of(attention);
+  void run_plan(const Prepared& prepared, const Attention& attention, kernels::Stream stream) {
+    const AttentionKey& key = prepared.key;
+    std::vector<void*> memory = memory_of(attention);
+    float* by_head = log_sums_by_head(key, place_);
+    if (key.by_head) memory[key.backward ? kBackwardLogSums : kForwardLogSums] = by_head;
+    if (key.by_head && key.backward) {
+      kernels::transpose_rows(attention.log_sums, by_head, {key.samples, key.queries, key.heads}, stream);
+    }
+    library_.run_plan(*prepared.plan, memory, stream, place_.workspace);
+    if constexpr (std::is_same_v<Attention, Forward>) {
+      if (key.by_head) {
+        kernels::transpose_rows(by_head, attention.log_sums, {key.samples, key.heads, key.queries}, stream);
+      }
+    }
+  }
+
+  /// How cuDNN's results differ from ours; empty: they do not.
+  template <class Attention>
+  std::string difference(const Prepared& prepared, const Attention& attention, kernels::Stream stream) {
+    const std::vector<AttentionResult> results = results_of(attention);
+    try {
       run_own(attention, stream);
       const auto ours = values_of(results, stream);
-      try {
-        run_plan();
-        return difference_of(results, values_of(results, stream), ours);
-      } catch (const Error& error) {
-        cudaGetLastError();  // not to be found by the next launch
-        return std::string(error.what());
-      }
+      run_plan(prepared, attention, stream);
+      return difference_of(results, values_of(results, stream), ours);
+    } catch (const Error& error) {
+      cudaGetLastError();  // not to be found by the next launch
+      return error.what();
+    }
+  }
+
+  /// Asks who computes this kind from now on.
+  template <class Attention>
+  Prepared decide(const AttentionKey& key, const Attention& attention, kernels::Stream stream) {
+    Prepared prepared{key, nullptr};
+    AttentionTrial trial;
+    trial.plan = [&] { return make(prepared); };
+    trial.compare = [&] {
+      const std::string by_token = difference(prepared, attention, stream);
+      if (by_token.empty()) return by_token;
+      prepared.key.by_head = true;  // as in cuDNN's own examples
+      const std::string no_plan = make(prepared);
+      return no_plan.empty() && difference(prepared, attention, stream).empty() ? "" : by_token;
     };
     trial.time = [&](bool own) -> std::optional<double> {
       return ProductTrial({}, stream).time([&] {
         if (own) {
           run_own(attention, stream);
         } else {
-          run_plan();
+          run_plan(prepared, attention, stream);
         }
         return true;
       });
     };
-    if (library_.table->choose(text_of(key), library_.timed, trial).own) return nullptr;
-    return plan;
+    if (library_.table->choose(text_of(key), library_.timed, trial).own) prepared.plan = nullptr;
+    return prepared;
   }
 
-  /// Why there is no plan; empty: `plan` is one.
-  std::string make(const AttentionKey& key, std::unique_ptr<DnnPlan>& plan) {
-    std::string why = not_asked_because(key, dnn().GetVersion());
+  /// Why there is no plan; empty: there is one.
+  std::string make(Prepared& prepared) {
+    prepared.plan = nullptr;
+    std::string why = not_asked_because(prepared.key, dnn().GetVersion());
     if (!why.empty()) return why;
     try {
-      plan = std::make_unique<DnnPlan>(DnnDevice{.handle = library_.handle}, key,
-                                       DnnLimits{.sms = place_.sms, .workspace_bytes = place_.workspace_bytes});
+      prepared.plan =
+          std::make_unique<DnnPlan>(DnnDevice{.handle = library_.handle}, prepared.key,
+                                    DnnLimits{.sms = place_.sms, .workspace_bytes = plan_bytes(prepared.key)});
     } catch (const Error& error) {
       why = error.what();
     }

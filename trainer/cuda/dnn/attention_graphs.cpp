@@ -24,8 +24,9 @@ struct Places {
   DnnDims of_statistics() const { return {key.samples, key.heads, key.queries, 1}; }
   DnnDims by_query(std::int64_t row) const { return {key.queries * row, key.head_width, row, 1}; }
   DnnDims by_key(std::int64_t row) const { return {key.keys * row, key.head_width, row, 1}; }
-  /// By token and head.
-  DnnDims by_token() const { return {key.queries * key.heads, 1, key.heads, 1}; }
+  DnnDims of_log_sums() const {
+    return key.by_head ? packed(of_statistics()) : DnnDims{key.queries * key.heads, 1, key.heads, 1};
+  }
 };
 
 DnnDims transposed(DnnDims of) {
@@ -75,7 +76,7 @@ AttentionGraph forward_graph(const AttentionKey& key) {
   const DnnTensor keys = graph.in_memory(kBf16, transposed(places.of_keys()), transposed(places.by_key(key.key_row)));
   const DnnTensor values = graph.in_memory(kBf16, places.of_keys(), places.by_key(key.value_row));
   const DnnTensor attended = graph.in_memory(kBf16, places.of_queries(), places.by_query(key.attended_row));
-  const DnnTensor log_sums = graph.in_memory(kFloat, places.of_statistics(), places.by_token());
+  const DnnTensor log_sums = graph.in_memory(kFloat, places.of_statistics(), places.of_log_sums());
   DnnTensor scores = scores_of(graph, places, queries, keys);
   if (key.causal) scores = causal_scores(graph, key, scores);
   const DnnTensor largest = graph.between(kFloat, places.of_statistics());
@@ -130,7 +131,7 @@ AttentionGraph backward_graph(const AttentionKey& key) {
   const DnnTensor values = as_columns(key.value_row);
   const DnnTensor attended = of_queries(key.attended_row);
   const DnnTensor attended_grad = of_queries(key.attended_grad_row);
-  const DnnTensor log_sums = graph.in_memory(kFloat, places.of_statistics(), places.by_token());
+  const DnnTensor log_sums = graph.in_memory(kFloat, places.of_statistics(), places.of_log_sums());
   const DnnTensor deltas = graph.in_memory(kFloat, places.of_statistics(), packed(places.of_statistics()));
   const DnnTensor query_grad = of_queries(key.query_grad_row);
   const DnnTensor key_grad = of_keys(key.key_grad_row);

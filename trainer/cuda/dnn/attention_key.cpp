@@ -63,7 +63,13 @@ std::int64_t attention_workspace_bytes(const kernels::AttentionShape& shape) {
   const std::int64_t heads = shape.samples * shape.heads;
   const std::int64_t keys = round_up(shape.keys());
   const std::int64_t of_every_head = shape.group > 1 ? 2 * heads * keys * shape.head_width * 2 : 0;
-  return heads * round_up(shape.sequence) * keys * 2 + of_every_head + kRest;
+  const std::int64_t log_sums =
+      log_sums_bytes({.samples = shape.samples, .queries = shape.sequence, .heads = shape.heads});
+  return heads * round_up(shape.sequence) * keys * 2 + of_every_head + kRest + log_sums;
+}
+
+std::int64_t log_sums_bytes(const AttentionKey& key) {
+  return (key.samples * key.heads * key.queries * 4 + 255) / 256 * 256;
 }
 
 std::string not_asked_because(const AttentionKey& key, std::size_t version) {

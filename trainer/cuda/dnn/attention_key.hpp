@@ -29,6 +29,9 @@ struct AttentionKey {
   std::int64_t key_grad_row = 0;
   std::int64_t value_grad_row = 0;
   int sms = 0;  ///< that it may use; 0: all
+  /// Log sums of one head follow each other, instead of those of one token. Not told by `text_of`: which one cuDNN
+  /// takes is found out by comparing.
+  bool by_head = false;
 
   friend auto operator<=>(const AttentionKey&, const AttentionKey&) = default;
 };
@@ -42,6 +45,9 @@ std::string text_of(const AttentionKey& key);
 /// Workspace that cuDNN's deterministic backward needs at most: gradients of all scores in bf16, and where heads share
 /// keys, those of every head (seen in cuDNN 9.19: rows round up to 64 or 128).
 std::int64_t attention_workspace_bytes(const kernels::AttentionShape& shape);
+
+/// Of that, where log sums by head may lie: at the end.
+std::int64_t log_sums_bytes(const AttentionKey& key);
 
 /// Why a version of cuDNN (91900: 9.19.0) is not asked for this attention; empty: it is. These are limits that its
 /// release notes and NVIDIA's own front end state, not what the library itself says when it is asked.

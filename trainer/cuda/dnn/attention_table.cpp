@@ -44,8 +44,8 @@ AttentionChoice AttentionTable::choose(const std::string& key, bool timed, const
     set(key, {true, no_plan});
     return {true, no_plan};
   }
-  if (known) return *known;
   const std::string wrong = trial.compare();
+  if (known && wrong.empty()) return *known;
   const AttentionChoice choice = !wrong.empty() ? AttentionChoice{true, wrong}
                                  : timed        ? faster(trial)
                                                 : AttentionChoice{false, ""};

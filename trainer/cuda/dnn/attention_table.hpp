@@ -38,7 +38,7 @@ class AttentionTable {
   void set(const std::string& key, AttentionChoice choice);
   /// Who stands for this attention. Where nobody does yet: cuDNN if it has a plan whose results are right and, if
   /// `timed`, which is faster than our kernels; our kernels otherwise. Who was chosen stands from now on; a table that
-  /// was read is believed, so far as there is a plan.
+  /// was read is believed in who is faster, not that there is a plan and that its results are right.
   AttentionChoice choose(const std::string& key, bool timed, const AttentionTrial& trial);
   /// "attention: cuDNN 9.19.0 for 4 of 6 kinds, own kernels for 2 (rows of 5 numbers; ...)", with each reason once.
   std::string summary() const;
