@@ -62,9 +62,8 @@ double pointwise(cudnnPointwiseMode_t mode, double x, double y, bool chooses) {
 
 class CpuGraph {
  public:
-  CpuGraph(const DnnGraph& graph, const std::map<std::int64_t, double*>& memory) : at_(memory) {
-    for (const DnnGraph::Number& number : graph.numbers()) numbers_[number.uid] = number.bytes;
-  }
+  CpuGraph(const NumbersByValue& numbers, const std::map<std::int64_t, double*>& memory)
+      : at_(memory), numbers_(numbers) {}
 
   void run(const DnnStep& step) {
     switch (step.kind) {
@@ -152,7 +151,7 @@ class CpuGraph {
   }
 
   std::map<std::int64_t, double*> at_;
-  std::map<std::int64_t, std::array<std::byte, 4>> numbers_;
+  const NumbersByValue& numbers_;
   std::deque<std::vector<double>> own_;
 };
 
@@ -169,9 +168,16 @@ double rounded_to_bf16(double value) {
   return std::isfinite(value) ? static_cast<double>(result) : value;
 }
 
+void run_on_cpu(const std::vector<DnnStep>& steps, const NumbersByValue& numbers,
+                const std::map<std::int64_t, double*>& memory) {
+  CpuGraph cpu(numbers, memory);
+  for (const DnnStep& step : steps) cpu.run(step);
+}
+
 void run_on_cpu(const DnnGraph& graph, const std::map<std::int64_t, double*>& memory) {
-  CpuGraph cpu(graph, memory);
-  for (const DnnStep& step : graph.steps()) cpu.run(step);
+  NumbersByValue numbers;
+  for (const DnnGraph::Number& number : graph.numbers()) numbers[number.uid] = number.bytes;
+  run_on_cpu(graph.steps(), numbers, memory);
 }
 
 }  // namespace plumb::cuda

@@ -12,16 +12,6 @@ constexpr std::int64_t kDnnAlignment = 16;  ///< bytes
 
 }  // namespace
 
-DnnDims packed(const DnnDims& sizes) {
-  DnnDims strides{};
-  std::int64_t stride = 1;
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= sizes[i];
-  }
-  return strides;
-}
-
 cudnnBackendDescriptor_t DnnGraph::keep(DnnDescriptor descriptor) {
   kept_.push_back(std::move(descriptor));
   return kept_.back().get();

@@ -15,7 +15,15 @@ namespace plumb::cuda {
 using DnnDims = std::array<std::int64_t, 4>;
 
 /// Packed strides.
-DnnDims packed(const DnnDims& sizes);
+inline DnnDims packed(const DnnDims& sizes) {
+  DnnDims strides{};
+  std::int64_t stride = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+  return strides;
+}
 
 /// Numbers of a graph: in memory, between two operations, or one number given by value.
 struct DnnTensor {

@@ -81,7 +81,7 @@ bool DnnPlan::take_first(const DnnDevice& device, const DnnLimits& limits, const
   } catch (const Error& error) {
     why = error.what();
   }
-  for (const DnnDescriptor& proposal : proposals) {
+  for (DnnDescriptor& proposal : proposals) {
     try {
       const DnnDescriptor engine = engine_of(proposal);
       if (is_nondeterministic(engine)) {
@@ -102,6 +102,7 @@ bool DnnPlan::take_first(const DnnDevice& device, const DnnLimits& limits, const
       engine_ = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
       workspace_bytes_ = bytes;
       sms_ = from.sms;
+      configuration_ = std::move(proposal);
       plan_ = std::move(plan);
       return true;
     } catch (const Error& error) {

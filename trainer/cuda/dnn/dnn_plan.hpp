@@ -49,6 +49,7 @@ class DnnPlan {
 
   AttentionGraph operations_;
   DnnDescriptor graph_;
+  std::optional<DnnDescriptor> configuration_;  ///< of the plan, which may refer to it
   std::optional<DnnDescriptor> plan_;
   std::int64_t workspace_bytes_ = 0;
   std::int64_t engine_ = -1;
