@@ -83,6 +83,7 @@ TEST_CASE("cuDNN is not asked for what its versions are known to get wrong") {
 
 TEST_CASE("cuDNN answers only after it ran as our kernels do") {
   AttentionTable table(kMadeFor);
+  CHECK(table.summary() == "attention: none in bf16");
   Tried good;
   CHECK_FALSE(table.choose("a", false, good.trial()).own);
   CHECK(good.steps == std::vector<std::string>{"plan", "compare"});

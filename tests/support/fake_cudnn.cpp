@@ -4,6 +4,9 @@
 // whatever strides say).
 #include <cudnn_graph.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>

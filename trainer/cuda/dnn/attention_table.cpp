@@ -54,6 +54,7 @@ AttentionChoice AttentionTable::choose(const std::string& key, bool timed, const
 }
 
 std::string AttentionTable::summary() const {
+  if (choices_.empty()) return "attention: none in bf16";
   std::set<std::string> reasons;
   std::size_t own = 0;
   for (const auto& [key, choice] : choices_) {

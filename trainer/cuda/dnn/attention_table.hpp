@@ -40,7 +40,8 @@ class AttentionTable {
   /// `timed`, which is faster than our kernels; our kernels otherwise. Who was chosen stands from now on; a table that
   /// was read is believed in who is faster, not that there is a plan and that its results are right.
   AttentionChoice choose(const std::string& key, bool timed, const AttentionTrial& trial);
-  /// "attention: cuDNN 9.19.0 for 4 of 6 kinds, own kernels for 2 (rows of 5 numbers; ...)", with each reason once.
+  /// "attention: cuDNN 9.19.0 for 4 of 6 kinds, own kernels for 2 (rows of 5 numbers; ...)", with each reason once;
+  /// "attention: none in bf16" where nobody has asked.
   std::string summary() const;
 
   std::string text() const;
