@@ -111,8 +111,9 @@ TEST_CASE("attention by cuDNN has the same bits on a part of the GPU, launched p
   StreamOptions options;
   options.devices = 2;
   Gpu gpu(0, 2, options);
-  const cudaStream_t stream = gpu.make_stream(1, StreamKind::kCompute);
   gpu.make_stream(0, StreamKind::kCompute);
+  const cudaStream_t stream = gpu.make_stream(1, StreamKind::kCompute);
+  gpu.check_streams();
   const auto units = dnn.attention->units(memory.place(gpu.sms()));
   OpGraphs graphs;
   for (int i = 0; i < 4; ++i) {
