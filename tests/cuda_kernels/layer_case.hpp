@@ -8,6 +8,8 @@
 
 namespace plumb::kernels {
 
+class AttentionUnits;
+
 /// One layer with random data, to be run on the CPU and on the device.
 struct LayerCase {
   LayerSpec spec;
@@ -17,6 +19,7 @@ struct LayerCase {
   bool adds = false;  ///< the input grows by something first, and the input gradient at last
   /// Nothing that is given or kept begins at a multiple of 16 bytes. (Scratch does: it is a device's own.)
   bool misaligned = false;
+  AttentionUnits* attention = nullptr;  ///< of the device
 };
 
 /// By name: output, gradients, loss, what the slices before get.

@@ -33,11 +33,15 @@ def fidelity(bench, now):
 
 
 def speed(bench, now):
-    """Training speed on the whole GPU, with the first algorithm of each product and with the fastest of five."""
+    """Training speed on the whole GPU: with the first algorithm of each product and with the fastest of five; where cuDNN's attention is right, with that."""
     fine = True
     trials = ["--product-table", bench.work / "products.txt", "--product-trials", 5]
+    ways = [("plumbline", []), ("plumbline, timed products", trials)][:1 if now.dry else 2]
+    if now.decided("attention") == "on":
+        fastest = ["--attention", "fastest", "--attention-table", bench.work / "attention.txt"]
+        ways += [("plumbline, attention by cuDNN", ["--attention", "cudnn"]), ("plumbline, the fastest of all", [*trials, *fastest])]
     for name in ("gpt-tiny",) if now.dry else SPEED:
-        for what, more in (("plumbline", []), ("plumbline, timed products", trials))[:1 if now.dry else 2]:
+        for what, more in ways:
             document, why = now.train("1f1b", "-p", 1, "-m", 2, "--network", name, "--samples", 2 if now.dry else 8, "--updates", 4 if now.dry else 18, *now.numbers, *more)
             if document is None:
                 bench.say(f"{name}, {what}: {why}")

@@ -21,4 +21,7 @@ packages=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])
 for folder in /usr/local/cuda/lib64 /usr/local/cuda*/targets/*/lib "$packages"/nvidia/{cu13,cublas,cudnn}/lib; do
   [[ ! -d $folder ]] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder
 done
+# cuDNN lies in a package of its own beside PyTorch: the program looks there first.
+cudnn=$(python3 -c 'import importlib.util as modules; print(list(modules.find_spec("nvidia.cudnn").submodule_search_locations)[0])' 2>/dev/null || true)
+[[ -z $cudnn || ! -d $cudnn/lib ]] || export PLUMB_CUDNN=${PLUMB_CUDNN:-$cudnn/lib}
 PYTHONPATH=$root/tools exec python3 "$here/validate.py" ${program:+--program "$program"} "$@"

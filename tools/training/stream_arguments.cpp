@@ -13,6 +13,7 @@ namespace plumb {
 namespace {
 
 constexpr std::array<std::string_view, 2> kModes{"accuracy", "throughput"};
+constexpr std::array<std::string_view, 3> kAttentionBy{"own", "cudnn", "fastest"};
 
 }  // namespace
 
@@ -33,6 +34,11 @@ void StreamArguments::add_to(OptionTable& parser) {
       .whole("product-trials", product_trials, {1, 32},
              "time that many algorithms for each matrix product and take the fastest; needs --product-table, so that "
              "other runs take it, too (default: 1, the library's first one)")
+      .text("attention", attention, "BY",
+            "who computes attention in bf16: own kernels, cudnn where its results are the same, or fastest of the two, "
+            "which needs --attention-table (default: own)")
+      .text("attention-table", attention_table, "FILE",
+            "keep the choices of --attention in FILE and reuse them (default: choose in every run)")
       .real("watchdog", watchdog_s, {0}, "end a run on streams after this many seconds without progress (default: 120)")
       .flag("no-graphs", no_graphs, "launch kernels one by one instead of one CUDA graph per action");
 }
@@ -40,13 +46,15 @@ void StreamArguments::add_to(OptionTable& parser) {
 void StreamArguments::check(const Backend& backend, std::string_view executor) const {
   if (backend.only_streams) return;
   const std::string chosen = "the back end is " + std::string(backend.name);
-  const std::array<std::pair<bool, std::string_view>, 7> of_gpus{{{gpus.has_value(), "gpus"},
+  const std::array<std::pair<bool, std::string_view>, 9> of_gpus{{{gpus.has_value(), "gpus"},
                                                                   {sms.has_value(), "device-sms"},
                                                                   {!mode.empty(), "device-mode"},
                                                                   {link_latency_us.has_value(), "link-latency"},
                                                                   {!link_bandwidth.empty(), "link-bandwidth"},
                                                                   {!product_table.empty(), "product-table"},
-                                                                  {product_trials.has_value(), "product-trials"}}};
+                                                                  {product_trials.has_value(), "product-trials"},
+                                                                  {!attention.empty(), "attention"},
+                                                                  {!attention_table.empty(), "attention-table"}}};
   for (const auto& [given, name] : of_gpus) {
     if (given) throw Error("--" + std::string(name) + ": " + chosen + ", expected --backend cuda with it");
   }
@@ -76,6 +84,16 @@ StreamOptions StreamArguments::options(const Backend& backend, std::string_view 
   if (options.product_trials > 1 && product_table.empty()) {
     throw Error("--product-trials " + std::to_string(options.product_trials) +
                 ": times differ from run to run, and so would the bits; expected --product-table with it");
+  }
+  options.attention = choice<AttentionBy>(kAttentionBy, "attention", attention.empty() ? "own" : attention);
+  options.attention_table = attention_table;
+  if (options.attention == AttentionBy::kFastest && attention_table.empty()) {
+    throw Error(
+        "--attention fastest: times differ from run to run, and so would the bits; expected --attention-table "
+        "with it");
+  }
+  if (options.attention == AttentionBy::kOwn && !attention_table.empty()) {
+    throw Error("--attention-table: nothing is chosen, expected --attention cudnn or fastest with it");
   }
   options.watchdog_s = watchdog_s.value_or(options.watchdog_s);
   options.graphs = !no_graphs;

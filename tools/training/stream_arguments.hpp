@@ -20,6 +20,8 @@ struct StreamArguments {
   std::string link_bandwidth;
   std::string product_table;
   std::optional<std::int64_t> product_trials;
+  std::string attention;  ///< empty: own
+  std::string attention_table;
   std::optional<double> watchdog_s;
   bool no_graphs = false;
 

@@ -1,9 +1,31 @@
 #include "trainer/cuda/cuda_stage.hpp"
 
+#include <algorithm>
+
+#include "trainer/cuda/dnn/attention_key.hpp"
+#include "trainer/cuda/dnn_attention.hpp"
 #include "trainer/cuda/layers/device_stage.hpp"
 #include "trainer/cuda/lt_products.hpp"
 
 namespace plumb {
+
+namespace {
+
+/// That cuDNN's attention wants behind the scratch of the layers; 0: nobody asks it.
+std::int64_t attention_bytes(NumberType type, const StageSpec& spec) {
+  std::int64_t most = 0;
+  if (spec.place.attention == nullptr || type != NumberType::kBFloat16) return most;
+  for (const kernels::AttentionShape& shape : kernels::attention_shapes(spec)) {
+    most = std::max(most, cuda::attention_workspace_bytes(shape));
+  }
+  return most;
+}
+
+std::int64_t layer_bytes(NumberType type, const StageSpec& spec) {
+  return (kernels::device_scratch_bytes(type, spec) + 255) / 256 * 256;
+}
+
+}  // namespace
 
 std::unique_ptr<StageBackend> make_cuda_stage(NumberType type, const StageSpec& spec) {
   const StreamPlace& place = spec.place;
@@ -11,11 +33,16 @@ std::unique_ptr<StageBackend> make_cuda_stage(NumberType type, const StageSpec& 
                                                                    .workspace = place.product_workspace,
                                                                    .workspace_bytes = place.product_workspace_bytes,
                                                                    .table = place.product_table});
-  return kernels::make_device_stage(type, spec, std::move(products));
+  std::unique_ptr<kernels::AttentionUnits> attention;
+  if (const std::int64_t bytes = attention_bytes(type, spec); bytes > 0) {
+    attention = place.attention->units(
+        {.sms = place.sms, .workspace = place.scratch + layer_bytes(type, spec), .workspace_bytes = bytes});
+  }
+  return kernels::make_device_stage(type, spec, std::move(products), std::move(attention));
 }
 
 std::int64_t cuda_scratch_bytes(NumberType type, const StageSpec& spec) {
-  return kernels::device_scratch_bytes(type, spec);
+  return layer_bytes(type, spec) + attention_bytes(type, spec);
 }
 
 }  // namespace plumb

@@ -74,10 +74,10 @@ DeviceQueue::~DeviceQueue() {
   if (loss_place_ != nullptr) machine_.free(device_, reinterpret_cast<std::byte*>(loss_place_));
 }
 
-StreamPlace DeviceQueue::make_stage_place(std::int64_t scratch_bytes) {
-  StreamPlace place = machine_.place(stream(StreamKind::kCompute));
-  if (scratch_bytes > 0) place.scratch = stage_scratch_.emplace_back(machine_.allocate(device_, scratch_bytes));
-  return place;
+StreamPlace DeviceQueue::stage_place() const { return machine_.place(stream(StreamKind::kCompute)); }
+
+std::byte* DeviceQueue::make_stage_scratch(std::int64_t bytes) {
+  return bytes > 0 ? stage_scratch_.emplace_back(machine_.allocate(device_, bytes)) : nullptr;
 }
 
 void DeviceQueue::launch(Work work) {

@@ -38,8 +38,10 @@ class DeviceQueue {
   DeviceMemory& memory() { return *memory_; }
   DeviceId device() const { return device_; }
   StreamId stream(StreamKind kind) const { return streams_[static_cast<std::size_t>(kind)]; }
-  /// Where a stage's arithmetic runs: the compute stream, with as much scratch memory of its own.
-  StreamPlace make_stage_place(std::int64_t scratch_bytes);
+  /// Where a stage's arithmetic runs: the compute stream, ...
+  StreamPlace stage_place() const;
+  /// ... with as much scratch memory of its own; null for none.
+  std::byte* make_stage_scratch(std::int64_t bytes);
   void launch(Work work);
   void add(NumberType type, std::span<std::byte> sum, std::span<const std::byte> term);
 

@@ -189,7 +189,9 @@ std::vector<double> QueuedStage::squared_norms(const HolderBlocks& blocks) {
 
 std::unique_ptr<StageBackend> make_queued_stage(DeviceQueue& queue, const Backend& backend, NumberType type,
                                                 StageSpec spec) {
-  spec.place = queue.make_stage_place(backend.scratch_bytes == nullptr ? 0 : backend.scratch_bytes(type, spec));
+  spec.place = queue.stage_place();
+  if (backend.scratch_bytes != nullptr)
+    spec.place.scratch = queue.make_stage_scratch(backend.scratch_bytes(type, spec));
   return std::make_unique<QueuedStage>(queue, type, spec, backend.make_stage(type, spec));
 }
 

@@ -60,7 +60,8 @@ class StageBackend {
 
 namespace cuda {
 class ProductTable;
-}
+class DnnAttention;
+}  // namespace cuda
 
 /// Where a stage's arithmetic runs, when that is a stream of a GPU.
 struct StreamPlace {
@@ -70,6 +71,7 @@ struct StreamPlace {
   std::byte* product_workspace = nullptr;  ///< of the stream's matrix products
   std::int64_t product_workspace_bytes = 0;
   cuda::ProductTable* product_table = nullptr;  ///< their algorithms, those of all streams
+  cuda::DnnAttention* attention = nullptr;      ///< of the GPU; null: our kernels
   std::byte* scratch = nullptr;                 ///< as much as `Backend::scratch_bytes` has asked for; not counted
 };
 
@@ -95,7 +97,7 @@ struct Backend {
   void (*scale)(NumberType type, std::span<std::byte> numbers, double factor);
   /// Makes the streams that the executor `streams` uses. Throws `Error` when this machine has none.
   std::unique_ptr<StreamMachine> (*make_streams)(const StreamOptions& options) = nullptr;
-  /// Memory that a stage needs besides its blocks, at its `StreamPlace`; null: none.
+  /// Memory that a stage needs besides its blocks, at its `StreamPlace`, which lacks only that; null: none.
   std::int64_t (*scratch_bytes)(NumberType type, const StageSpec& spec) = nullptr;
   bool only_streams = false;  ///< its memory is not the host's: no other executor will do
   bool bfloat16 = false;      ///< does `NumberType::kBFloat16`

@@ -2,7 +2,8 @@
 """Stands in for the program on a machine with a GPU: takes its options and runs the real one on the CPU, in small networks.
 
 What goes wrong is told by PLUMB_FAULTS, words with commas between them: shared (virtual devices share all multiprocessors), hang (runs with op graphs
-never end), half (bf16 computes other losses), slow (a step by op graphs takes twice as long). PLUMB_REAL is the program.
+never end), half (bf16 computes other losses), slow (a step by op graphs takes twice as long), attention (with cuDNN's attention
+losses are others). PLUMB_REAL is the program.
 """
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import time
 
-WITH_VALUE = {"--device-sms", "--link-latency", "--link-bandwidth", "--watchdog", "--numbers", "--device-mode"}
+WITH_VALUE = {"--device-sms", "--link-latency", "--link-bandwidth", "--watchdog", "--numbers", "--device-mode", "--product-table", "--product-trials", "--attention", "--attention-table"}
 faults = os.environ.get("PLUMB_FAULTS", "").split(",")
 words, given = sys.argv[1:], []
 on_gpu = "cuda" in words
@@ -34,7 +35,7 @@ if train and done.returncode == 0:
     document = json.load(open(path))
     if "shared" in faults:
         document["machine"] = "8 virtual devices share all SMs (cuGreenCtxCreate: not supported)"
-    if "half" in faults and "bf16" in words:
+    if ("half" in faults and "bf16" in words) or ("attention" in faults and "cudnn" in words):
         document["training"]["losses"] = [1.1 * loss for loss in document["training"]["losses"]]
     document["step_time_ns"] = 2000000 if "slow" in faults and "--no-graphs" not in words else 1000000
     json.dump(document, open(path, "w"))

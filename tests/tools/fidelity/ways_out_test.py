@@ -17,10 +17,10 @@ from fidelity.journal import read_lines  # noqa: E402
 STAND_IN = pathlib.Path(__file__).resolve().parent / "program_of_a_gpu.py"
 
 
-def run(out, faults, parts, seconds=300):
+def run(out, faults, parts, seconds=300, stand_in=STAND_IN):
     """(exit status, decisions, status of every part, log) of a call."""
     environment = {**os.environ, "PLUMB_FAULTS": faults, "PLUMB_REAL": str(program), "OUT": str(out)}
-    done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", STAND_IN, "--only", parts, "--seconds", str(seconds)], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", stand_in, "--only", parts, "--seconds", str(seconds)], env=environment, capture_output=True, text=True)
     lines = read_lines(out / "journal.jsonl")
     return (done.returncode, {line["name"]: line["value"] for line in lines if line["kind"] == "decision"},
             {line["name"]: line["status"] for line in lines if line["kind"] == "part"}, (out / "log.txt").read_text())
@@ -41,6 +41,31 @@ def every_configuration_can_be_predicted(folder):
                                "--cluster", document["cluster"], "--updates", "2", "--summary"], capture_output=True, text=True)
         expect(row["name"], (done.returncode, done.stderr), (0, ""))
         assert row["model"] in document["models"] and row["profile"] in document["profiles"]
+
+
+def beside_a_test(folder, says, status=0):
+    """The stand-in with a gpu_test beside it that says this and ends so."""
+    folder.mkdir()
+    (folder / "plumbline").symlink_to(STAND_IN)
+    test = folder / "gpu_test"
+    test.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\nexit {status}\n")
+    test.chmod(0o755)
+    return folder / "plumbline"
+
+
+def attention_has_ways_out(folder):
+    """cuDNN's attention takes part in `speed` only where everything about it is right."""
+    times = "on NVIDIA H200\nattention,b8_q1024_k1024_h12/12_d64_causal,forward,0.141,0.061\n[doctest] fine"
+    missing = "no attention by cuDNN: cuDNN: libcudnn.so.9: cannot open shared object file; expected its folder in PLUMB_CUDNN or LD_LIBRARY_PATH"
+    for name, faults, says, ends, value in (("right", "", times, 0, "on"), ("other losses", "attention", times, 0, "off"), ("no library", "", missing, 0, "off"), ("failed cases", "", times, 1, "off")):
+        stand_in = beside_a_test(folder / name, says, ends)
+        status, decided, parts, log = run(folder / name / "out", faults, "attention,speed", stand_in=stand_in)
+        expect(name, (status, decided, parts), (0 if value == "on" else 3, {"attention": value}, {"attention": "ok" if value == "on" else "failed", "speed": "ok"}))
+        speeds = [json.loads(line)["what"] for line in (folder / name / "out/speed.jsonl").read_text().splitlines()]
+        expect(name, len(speeds), 8 if value == "on" else 4)
+        assert says != missing or "decision: attention = off, because no attention by cuDNN" in log
+    rows = (folder / "right/out/attention.csv").read_text()
+    expect("times of attention", rows, "kind,direction,own_ms,cudnn_ms\nb8_q1024_k1024_h12/12_d64_causal,forward,0.141,0.061\n")
 
 
 def main():
@@ -70,9 +95,11 @@ def main():
         expect("op graphs that hang", (status, decided.get("graphs")), (3, None if parts["bits"] == "out of time" else "off"))
         expect("a hang", "124" in log, True)
 
+        attention_has_ways_out(folder)
+
         done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", program, "--only", "nothing"], capture_output=True, text=True)
         expect("an unknown part", (done.returncode, done.stderr.split(", expected")[0]), (2, "validate.sh: --only: unknown part 'nothing'"))
-    print("ways out: 7 situations")
+    print("ways out: 11 situations")
 
 
 main()

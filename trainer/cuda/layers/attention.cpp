@@ -4,6 +4,7 @@
 #include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/attention/key_slices.hpp"
 #include "trainer/cuda/kernels/attention/rotary.hpp"
+#include "trainer/cuda/layers/attend.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/dense.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
@@ -48,13 +49,12 @@ class CudaAttention final : public CudaLayer<T> {
                    pass.device.stream);
     }
     const HeadRows<const T> keys = keys_of(pass, qkv, scratch);
-    attention_forward<T>({.shape = sizes_.shape(shape_, causal_),
-                          .queries = {qkv, sizes_.row},
-                          .keys = keys,
-                          .values = values_after(keys),
-                          .attended = {attended, sizes_.width},
-                          .log_sums = pass.statistics(1)},
-                         pass.device.stream);
+    attend<T>(pass.device, {.shape = sizes_.shape(shape_, causal_),
+                            .queries = {qkv, sizes_.row},
+                            .keys = keys,
+                            .values = values_after(keys),
+                            .attended = {attended, sizes_.width},
+                            .log_sums = pass.statistics(1)});
     if (pass.output == nullptr) return;
     out_.forward(pass.device, attended, pass.weights[out_weight()],
                  has_bias_ ? pass.weights[out_weight() + 1] : nullptr, pass.output);
@@ -72,18 +72,17 @@ class CudaAttention final : public CudaLayer<T> {
     const bool sliced = shape_.before > 0;
     const HeadRows<T> key_grads = sliced ? HeadRows<T>{scratch.take<T>(gathered()), sizes_.keys_width}
                                          : HeadRows<T>{qkv_grad + sizes_.width, sizes_.row};
-    attention_backward<T>({.shape = sizes_.shape(shape_, causal_),
-                           .queries = {qkv, sizes_.row},
-                           .keys = keys,
-                           .values = values_after(keys),
-                           .attended = {pass.stash_values(2), sizes_.width},
-                           .attended_grad = {attended_grad, sizes_.width},
-                           .log_sums = pass.statistics(1),
-                           .query_grad = {qkv_grad, sizes_.row},
-                           .key_grad = key_grads,
-                           .value_grad = {key_grads.rows + sizes_.keys_width / 2, key_grads.stride},
-                           .deltas = deltas},
-                          pass.device.stream);
+    attend_back<T>(pass.device, {.shape = sizes_.shape(shape_, causal_),
+                                 .queries = {qkv, sizes_.row},
+                                 .keys = keys,
+                                 .values = values_after(keys),
+                                 .attended = {pass.stash_values(2), sizes_.width},
+                                 .attended_grad = {attended_grad, sizes_.width},
+                                 .log_sums = pass.statistics(1),
+                                 .query_grad = {qkv_grad, sizes_.row},
+                                 .key_grad = key_grads,
+                                 .value_grad = {key_grads.rows + sizes_.keys_width / 2, key_grads.stride},
+                                 .deltas = deltas});
     if (sliced) spread(pass, key_grads.rows, qkv_grad);
     if (pass.key_grads != nullptr) {
       add_rows<T>(own_keys(), in_rows(qkv_grad), {pass.key_grads, sizes_.keys_width, shape_.sequence, 0},

@@ -1,4 +1,5 @@
 #include "trainer/cuda/kernels/attention/key_slices.hpp"
+#include "trainer/cuda/layers/attend.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 
@@ -15,7 +16,7 @@ class CudaAttentionCore final : public CudaLayer<T> {
 
   void forward(const CudaPass<T>& pass) const override {
     if (padded_) count_tokens(pass.ids.tokens, {shape_.samples, shape_.sequence, 0}, lengths(pass), pass.device.stream);
-    attend(pass, pass.output, pass.statistics(0));
+    look(pass, pass.output, pass.statistics(0));
   }
 
   void input_grad(const CudaPass<T>& pass) const override {
@@ -23,19 +24,18 @@ class CudaAttentionCore final : public CudaLayer<T> {
     float* deltas = scratch.take<float>(statistics());
     float* log_sums = scratch.take<float>(statistics());
     T* attended = scratch.take<T>(shape_.tokens() * sizes_.width);
-    attend(pass, attended, log_sums);
-    attention_backward<T>({.shape = seen(pass),
-                           .queries = {pass.input, sizes_.row},
-                           .keys = {pass.input + sizes_.width, sizes_.row},
-                           .values = {pass.input + values(), sizes_.row},
-                           .attended = {attended, sizes_.width},
-                           .attended_grad = {pass.output_grad, sizes_.width},
-                           .log_sums = pass.statistics(0),
-                           .query_grad = {pass.input_grad, sizes_.row},
-                           .key_grad = {pass.input_grad + sizes_.width, sizes_.row},
-                           .value_grad = {pass.input_grad + values(), sizes_.row},
-                           .deltas = deltas},
-                          pass.device.stream);
+    look(pass, attended, log_sums);
+    attend_back<T>(pass.device, {.shape = seen(pass),
+                                 .queries = {pass.input, sizes_.row},
+                                 .keys = {pass.input + sizes_.width, sizes_.row},
+                                 .values = {pass.input + values(), sizes_.row},
+                                 .attended = {attended, sizes_.width},
+                                 .attended_grad = {pass.output_grad, sizes_.width},
+                                 .log_sums = pass.statistics(0),
+                                 .query_grad = {pass.input_grad, sizes_.row},
+                                 .key_grad = {pass.input_grad + sizes_.width, sizes_.row},
+                                 .value_grad = {pass.input_grad + values(), sizes_.row},
+                                 .deltas = deltas});
   }
 
   void weight_grad(const CudaPass<T>&) const override {}
@@ -54,14 +54,13 @@ class CudaAttentionCore final : public CudaLayer<T> {
     return shape;
   }
 
-  void attend(const CudaPass<T>& pass, T* attended, float* log_sums) const {
-    attention_forward<T>({.shape = seen(pass),
-                          .queries = {pass.input, sizes_.row},
-                          .keys = {pass.input + sizes_.width, sizes_.row},
-                          .values = {pass.input + values(), sizes_.row},
-                          .attended = {attended, sizes_.width},
-                          .log_sums = log_sums},
-                         pass.device.stream);
+  void look(const CudaPass<T>& pass, T* attended, float* log_sums) const {
+    attend<T>(pass.device, {.shape = seen(pass),
+                            .queries = {pass.input, sizes_.row},
+                            .keys = {pass.input + sizes_.width, sizes_.row},
+                            .values = {pass.input + values(), sizes_.row},
+                            .attended = {attended, sizes_.width},
+                            .log_sums = log_sums});
   }
 
   AttentionSizes sizes_;

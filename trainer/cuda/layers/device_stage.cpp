@@ -10,6 +10,7 @@
 #include "trainer/cuda/kernels/blocks.hpp"
 #include "trainer/cuda/kernels/host_copies.hpp"
 #include "trainer/cuda/kernels/optimizer.hpp"
+#include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/cuda_stage_module.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/numbers/number_type.hpp"
@@ -43,16 +44,17 @@ const U* numbers_in(const std::byte* bytes) {
 template <class T>
 class DeviceStage final : public StageBackend {
  public:
-  DeviceStage(const StageSpec& spec, std::unique_ptr<MatrixProducts> by)
+  DeviceStage(const StageSpec& spec, std::unique_ptr<MatrixProducts> by, std::unique_ptr<AttentionUnits> attention)
       : spec_(spec),
         stream_(static_cast<Stream>(spec.place.stream)),
         module_(*spec.layout, spec.shape),
         segments_(segments_of(*spec.layout)),
-        products_(std::move(by)) {}
+        products_(std::move(by)),
+        attention_(std::move(attention)) {}
 
   void run(Op op, const PassArguments& pass) override {
     const typename CudaStageModule<T>::Pass on_device{
-        .device = {stream_, products_.get(), spec_.place.scratch},
+        .device = {stream_, products_.get(), spec_.place.scratch, attention_.get()},
         .weights = numbers_in<T>(pass.weights),
         .gradients = numbers_in<float>(pass.gradients),
         .blocks = pass.blocks,
@@ -136,6 +138,7 @@ class DeviceStage final : public StageBackend {
   CudaStageModule<T> module_;
   std::vector<Segment> segments_;
   std::unique_ptr<MatrixProducts> products_;
+  std::unique_ptr<AttentionUnits> attention_;
 };
 
 [[noreturn]] void refuse(NumberType type) {
@@ -145,10 +148,24 @@ class DeviceStage final : public StageBackend {
 }  // namespace
 
 std::unique_ptr<StageBackend> make_device_stage(NumberType type, const StageSpec& spec,
-                                                std::unique_ptr<MatrixProducts> products) {
-  if (type == NumberType::kFloat32) return std::make_unique<DeviceStage<float>>(spec, std::move(products));
-  if (type == NumberType::kBFloat16) return std::make_unique<DeviceStage<BFloat16>>(spec, std::move(products));
+                                                std::unique_ptr<MatrixProducts> products,
+                                                std::unique_ptr<AttentionUnits> attention) {
+  if (type == NumberType::kFloat32) {
+    return std::make_unique<DeviceStage<float>>(spec, std::move(products), std::move(attention));
+  }
+  if (type == NumberType::kBFloat16) {
+    return std::make_unique<DeviceStage<BFloat16>>(spec, std::move(products), std::move(attention));
+  }
   refuse(type);
+}
+
+std::vector<AttentionShape> attention_shapes(const StageSpec& spec) {
+  std::vector<AttentionShape> shapes;
+  for (const LayoutStep& step : spec.layout->steps) {
+    if (step.spec.kind != LayerKind::kAttention && step.spec.kind != LayerKind::kAttentionCore) continue;
+    shapes.push_back(AttentionSizes(step.spec).shape(spec.shape, step.spec.causal));
+  }
+  return shapes;
 }
 
 std::int64_t device_scratch_bytes(NumberType type, const StageSpec& spec) {
