@@ -31,7 +31,7 @@ TEST_CASE(
   if (kSanitized) return;  // the sanitizer needs more address space than that for itself
   const ScratchDirectory scratch;
   const std::string size = "zb-h1 -p 4096 -m 8192";
-  for (const std::string command :
+  for (const std::string& command :
        {"validate " + size, "schedule " + size + " -o huge.json", "schedule " + size + " --explain",
         "validate " + size + " --transfers rendezvous"}) {
     const std::string says = refused_in_little_memory(scratch, command);

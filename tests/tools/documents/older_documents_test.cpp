@@ -76,7 +76,7 @@ TEST_CASE("from the first profile the first prediction is made again, to the nan
   const ScratchDirectory scratch;
   const Profile profile = profile_from_json(text_of("profile.json"), "p.json");
   REQUIRE(profile.stages.size() == 2);
-  CHECK(profile.stages[1].b.median == 9'061'646);
+  CHECK(profile.stages[1].b.median_ns == 9'061'646);
   const Timeline then = timeline_from_json(unpacked(scratch, "timeline-1f1b.json.gz"), "t.json");
   CHECK(then.makespan == 1'934'576'412);
   CHECK(then.step_time == 161'214'701);
@@ -91,7 +91,7 @@ TEST_CASE("from the first profile the first prediction is made again, to the nan
   REQUIRE(now.devices.size() == then.devices.size());
   for (std::size_t device = 0; device < now.devices.size(); ++device) {
     CHECK(now.devices[device].busy == then.devices[device].busy);
-    CHECK(now.devices[device].peak_memory == then.devices[device].peak_memory);
+    CHECK(now.devices[device].peak_memory_bytes == then.devices[device].peak_memory_bytes);
   }
   CHECK(now.spans.size() == then.spans.size());
 }
@@ -99,13 +99,13 @@ TEST_CASE("from the first profile the first prediction is made again, to the nan
 TEST_CASE("run profiles from before messages had sizes are read as profiles of one size") {
   const RunProfile first = run_profile_from_json(text_of("run-profile-every-key.json"), "r.json");
   REQUIRE(first.stages.size() == 2);
-  CHECK(first.stages[0].f.mean == 905);
+  CHECK(first.stages[0].f.mean_ns == 905);
   REQUIRE(first.messages.size() == 1);
   CHECK(first.messages[0].bytes == 0);
-  CHECK(first.messages[0].send.median == 100);
-  CHECK(first.messages[0].send_posted.median == 300);
-  CHECK(first.messages[0].receive.median == 70);
-  CHECK(first.messages[0].message.median == 400);
+  CHECK(first.messages[0].send.median_ns == 100);
+  CHECK(first.messages[0].send_posted.median_ns == 300);
+  CHECK(first.messages[0].receive.median_ns == 70);
+  CHECK(first.messages[0].message.median_ns == 400);
   CHECK(first.messages[0].capacity == 1.5);
   const std::string written = run_profile_to_json(first);
   CHECK(run_profile_from_json(written, "w.json") == first);
@@ -116,8 +116,8 @@ TEST_CASE("run profiles from before messages had sizes are read as profiles of o
         }).ends_with("messages: stand beside times of messages without a size; expected one of the two"));
   const RunProfile second = run_profile_from_json(text_of("run-profile-zb-h1.json"), "r.json");
   REQUIRE(second.messages.size() == 1);
-  CHECK(second.stages[1].w.median == 52'554'272);
-  CHECK(second.messages[0].message.median == 927'828);
+  CHECK(second.stages[1].w.median_ns == 52'554'272);
+  CHECK(second.messages[0].message.median_ns == 927'828);
 }
 
 TEST_CASE("documents of claims that an earlier program wrote are refused as such, in one line") {
