@@ -72,8 +72,8 @@ MeasuredMessages read_messages(const JsonValue& json) {
 
 /// Whether times of messages stand beside the stages, as before there were sizes of messages.
 bool has_one_size(const JsonValue& root) {
-  return std::ranges::any_of(kMessageFields,
-                             [&](const MessageField& field) { return root.find(field.key).has_value(); });
+  const auto stands = [&](const MessageField& field) { return root.find(field.key).has_value(); };
+  return root.find("message_capacity") || std::ranges::any_of(kMessageFields, stands);
 }
 
 /// By ascending size, each once; which one is to be predicted is told where there are several.
