@@ -69,11 +69,14 @@ std::optional<std::int64_t> available_memory(const std::filesystem::path& root) 
     keep_least(least, kKiB * (*free + number_after(meminfo, "SwapFree:").value_or(0)));
   }
   note_groups(base, least);
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    const std::int64_t used = kKiB * number_after(base + "/proc/self/status", "VmSize:").value_or(0);
+  const auto note_limit = [&](auto kind, const char* used_as) {
+    rlimit limit{};
+    if (getrlimit(kind, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    const std::int64_t used = kKiB * number_after(base + "/proc/self/status", used_as).value_or(0);
     keep_least(least, static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX)) - used);
-  }
+  };
+  note_limit(RLIMIT_AS, "VmSize:");
+  note_limit(RLIMIT_DATA, "VmData:");
   return least;
 }
 

@@ -400,10 +400,20 @@ void JsonValue::fail_expected(std::string_view what) const {
   fail("expected " + std::string(what) + ", found " + describe(*tree_, node_));
 }
 
+namespace {
+
+constexpr std::int64_t kMostVersion = 1'000'000;
+
+}  // namespace
+
 void check_format(const JsonValue& root, std::string_view format, std::int64_t version) {
   const JsonValue found = root.at("format");
   if (found.text() != format) found.fail_expected("\"" + std::string(format) + "\"");
-  root.at("version").integer(version, version);
+  const JsonValue said = root.at("version");
+  const std::int64_t number = said.integer(0, kMostVersion);
+  if (number == version) return;
+  said.fail(std::to_string(number) + " is written by " + (number < version ? "an earlier" : "a later") +
+            " program than this one, which reads version " + std::to_string(version) + " of " + std::string(format));
 }
 
 }  // namespace plumb

@@ -286,6 +286,9 @@ void build_llama_like(const ConfigReader& config, const Family& family, ConfigAr
     document.left_out.push_back("the layers that predict further tokens");
 }
 
+/// What `source` says before the keys that nobody read; they are the last that it says.
+constexpr std::string_view kUnreadTitle = "; keys that are not known and not read: ";
+
 /// What was taken, what was left out, and keys that nobody knows.
 std::string source_of(const ConfigReader& config, const Family& family, const ConfigArithmetic& arithmetic,
                       const Document& document) {
@@ -296,7 +299,7 @@ std::string source_of(const ConfigReader& config, const Family& family, const Co
   append("; with ", arithmetic.taken(), ", ");
   append("; without ", document.left_out, " and ");
   // Routers and latent attention have keys of their own; their layers have costs only.
-  if (!family.experts) append("; keys that are not known and not read: ", config.unread(harmless_keys()), ", ");
+  if (!family.experts) append(kUnreadTitle, config.unread(harmless_keys()), ", ");
   return source;
 }
 
@@ -341,6 +344,11 @@ Network network_from_model_config(std::string_view text, std::string_view file_n
   document.json["source"] = std::string(file_name) + source_of(config, family, arithmetic, document);
   document.json["layers"] = std::move(document.layers);
   return network_from_json(document.json.dump(), file_name);
+}
+
+std::string unread_keys(const Network& network) {
+  const std::size_t at = network.source.find(kUnreadTitle);
+  return at == std::string::npos ? std::string() : network.source.substr(at + kUnreadTitle.size());
 }
 
 }  // namespace plumb

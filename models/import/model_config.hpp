@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "models/network/network.hpp"
@@ -19,5 +20,9 @@ bool is_model_config(std::string_view text);
 /// keys that are not known. Throws `Error` with line, column and path for missing or impossible sizes and
 /// for other types (with the nearest one).
 Network network_from_model_config(std::string_view text, std::string_view file_name);
+
+/// The keys of its configuration that nobody read though what the network computes could depend on them, as `source`
+/// names them: "logits_scaling, sliding_window". Empty: none, or the network is of another origin.
+std::string unread_keys(const Network& network);
 
 }  // namespace plumb

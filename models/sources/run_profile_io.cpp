@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
@@ -52,21 +54,36 @@ MeasuredPasses read_stage_passes(const JsonValue& json) {
   return passes;
 }
 
-MeasuredMessages read_messages(const JsonValue& json) {
-  json.allow_only({"bytes", "send_ns", "send_posted_ns", "receive_ns", "message_ns", "capacity"});
+MeasuredMessages read_times(const JsonValue& json, std::string_view capacity_key) {
   MeasuredMessages messages;
-  if (const auto bytes = json.find("bytes")) messages.bytes = bytes->integer(1, kMostMessageBytes);
   for (const MessageField& field : kMessageFields) {
     if (const auto value = json.find(field.key)) messages.*field.field = read_measured(*value);
   }
-  if (const auto capacity = json.find("capacity")) messages.capacity = capacity->number(1, 1e6);
+  if (const auto capacity = json.find(capacity_key)) messages.capacity = capacity->number(1, 1e6);
   return messages;
+}
+
+MeasuredMessages read_messages(const JsonValue& json) {
+  json.allow_only({"bytes", "send_ns", "send_posted_ns", "receive_ns", "message_ns", "capacity"});
+  MeasuredMessages messages = read_times(json, "capacity");
+  if (const auto bytes = json.find("bytes")) messages.bytes = bytes->integer(1, kMostMessageBytes);
+  return messages;
+}
+
+/// Whether times of messages stand beside the stages, as before there were sizes of messages.
+bool has_one_size(const JsonValue& root) {
+  const auto stands = [&](const MessageField& field) { return root.find(field.key).has_value(); };
+  return root.find("message_capacity") || std::ranges::any_of(kMessageFields, stands);
 }
 
 /// By ascending size, each once; which one is to be predicted is told where there are several.
 void read_sizes(const JsonValue& root, RunProfile& profile) {
   const auto sizes = root.find("messages");
   const auto own = root.find("message_bytes");
+  if (has_one_size(root)) {
+    if (sizes) sizes->fail("stand beside times of messages without a size; expected one of the two");
+    profile.messages.push_back(read_times(root, "message_capacity"));
+  }
   if (sizes) {
     for (const JsonValue& size : sizes->elements()) {
       profile.messages.push_back(read_messages(size));
@@ -118,8 +135,8 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue root = document.root();
   check_format(root, kRunProfileFormat, 1);
-  root.allow_only(
-      {"format", "version", "machine", "runtime", "stages_ns", "inside_ns", "host_ns", "messages", "message_bytes"});
+  root.allow_only({"format", "version", "machine", "runtime", "stages_ns", "inside_ns", "host_ns", "messages",
+                   "message_bytes", "send_ns", "send_posted_ns", "receive_ns", "message_ns", "message_capacity"});
   RunProfile profile;
   profile.machine = root.at("machine").text();
   profile.runtime = root.at("runtime").text();

@@ -2,13 +2,15 @@
 """Runs the zero-bubble authors' schedulers over a grid of cases and prints their results as CSV.
 
 usage: authors.py CHECKOUT [DEVICES]... > authors.csv      (default: all numbers of devices of the grid)
+       authors.py CHECKOUT tenths > tenths.csv             (only the random cases with times in tenths)
 
 CHECKOUT is a copy of github.com/sail-sg/zero-bubble-pipeline-parallelism; only the files under
 megatron/core/pipeline_parallel/zerobubble/scheduler are used. Columns: what ran (zb: the straight pipeline's automatic
 scheduler; zb-v: the V's; v-auto: the adaptive search over building blocks; v-min, v-half: the greedy ones), devices, microbatches, times of F, I and W of a stage (with
 one for each stage: separated by slashes), time between devices, limit of the stashes of a device (F keeps 2, I and W
 free 1 each), their longest time from a device's first to its last action, and the most that a device keeps (in the same
-units). Cases that their code refuses are left out.
+units). Cases that their code refuses are left out. In rows of zb/10 and zb-v/10 all times are tenths: their code is given
+0.7 where the row has 7, so that its sums are rounded and its comparisons go either way at ties.
 """
 import importlib
 import random
@@ -92,8 +94,28 @@ def emit(what, p, m, costs, limit, run):
     try:
         span, most = run()
     except (AssertionError, ValueError, IndexError, TypeError):
-        return
+        return False
     print(what, p, m, text(f), text(i), text(w), comm, limit, round(span), round(most), sep=",", flush=True)
+    return True
+
+
+def emit_tenths(zb, zbv, each):
+    """Random cases in which times are few tenths, so that there are many ties."""
+    chance = random.Random(2611)
+
+    def scaled(run, *arguments):
+        span, most = run(*arguments)
+        return span * 10, most
+
+    for what, module, run, chunks in (("zb/10", zb, straight, 1), ("zb-v/10", zbv, v_search, 2)):
+        left = each
+        while left > 0:
+            p = chance.randint(2, 8)
+            m = chance.randint(p, min(3 * p, 64 // p))
+            costs = [chance.randint(1, 12) * chance.choice([1, 1, 5]) for _ in range(3)] + [chance.choice([0, 0, 1, 2, 3])]
+            limit = int(chance.choice([.75, 1, 1.25, 1.5, 2]) * 2 * p) * chunks
+            tenths = [value / 10 for value in costs]
+            left -= emit(what, p, m, costs, limit, lambda: scaled(run, module, p, m, *tenths, limit))
 
 
 def uneven(p, chance):
@@ -105,8 +127,10 @@ def main():
     zb, zbv, greedy, auto = load("zb"), load("zbv"), load("zbv_greedy"), load("v_auto_schedule")
     sys.setrecursionlimit(100000)
     chance = random.Random(2401)
-    wanted = [int(devices) for devices in sys.argv[2:]]
     print("what,p,m,f,i,w,comm,limit,span,peak")
+    if sys.argv[2:] == ["tenths"]:
+        return emit_tenths(zb, zbv, 40)
+    wanted = [int(devices) for devices in sys.argv[2:]]
     for p in (2, 3, 4, 6, 8, 12, 16):
         for m in sorted({p, 2 * p + 1, 3 * p, 4 * p}):
             cases = VECTORS + [uneven(p, chance) for _ in range(4)]
@@ -123,6 +147,8 @@ def main():
                 if p <= 8:
                     for kind in ("min", "half"):
                         emit("v-" + kind, p, m, costs, 0, lambda: v_greedy(greedy, kind, p, m, *costs))
+    if not wanted:
+        emit_tenths(zb, zbv, 40)
 
 
 if __name__ == "__main__":

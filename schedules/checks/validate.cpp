@@ -2,30 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
-#include <limits>
 #include <string>
 #include <vector>
 
-#include "models/ground/error.hpp"
 #include "schedules/checks/check_runs.hpp"
 #include "schedules/checks/list_contents.hpp"
+#include "schedules/checks/validation_size.hpp"
 
 namespace plumb {
 namespace {
-
-/// Actions that a document may have when every one of them is looked at.
-constexpr std::int64_t kMostActionsChecked = std::int64_t{1} << 28;
-
-std::int64_t total_size(const Schedule& schedule) {
-  std::int64_t total = 0;
-  for (const DeviceList& list : schedule.devices) {
-    const std::int64_t size = expanded_size(list);
-    total = total > std::numeric_limits<std::int64_t>::max() - size ? std::numeric_limits<std::int64_t>::max()
-                                                                    : total + size;
-  }
-  return total;
-}
 
 /// Most microbatches that one action of the document names.
 std::int64_t most_named(const Schedule& schedule) {
@@ -34,23 +19,6 @@ std::int64_t most_named(const Schedule& schedule) {
     for (const Action& action : list.actions) most = std::max<std::int64_t>(most, action.merged + 1);
   }
   return most;
-}
-
-/// Refuses what would take hours or all memory to check.
-void check_size_to_validate(const Schedule& schedule) {
-  const auto refuse = [&](std::int64_t size, const char* what, std::int64_t most) {
-    throw Error("schedule '" + schedule.name + "': " + std::to_string(size) + what + "; expected at most " +
-                std::to_string(most) + " to check");
-  };
-  if (const std::int64_t size = total_size(schedule); size > kMostActionsChecked)
-    refuse(size, " actions", kMostActionsChecked);
-  std::int64_t slices = 1;
-  if (schedule.slices) {
-    for (const auto& lengths : schedule.slices->lengths) slices = std::max<std::int64_t>(slices, std::ssize(lengths));
-  }
-  const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
-  if (slices > 1 && cells > kMostActionsChecked / slices)
-    refuse(cells, " stages and microbatches in slices", kMostActionsChecked / slices);
 }
 
 /// What is wrong with the document as a whole, before its lists make sense.
@@ -65,7 +33,7 @@ void check_sizes(const Schedule& schedule, Findings& findings) {
   }
   // Found before any table is made, because the sizes may be absurd.
   const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
-  const std::int64_t size = total_size(schedule);
+  const std::int64_t size = action_count(schedule);
   if (size < cells / most_named(schedule)) {
     fail("the lists hold " + std::to_string(size) + " actions; expected an action for each of " +
          std::to_string(schedule.num_stages) + " stages and " + std::to_string(schedule.num_microbatches) +
@@ -115,7 +83,7 @@ void check_vocabulary(const Schedule& schedule, Findings& findings) {
 }  // namespace
 
 std::vector<Violation> check_document(const Schedule& schedule) {
-  check_size_to_validate(schedule);
+  check_document_size(schedule);
   Findings findings;
   check_sizes(schedule, findings);
   check_stage_graph(schedule, findings);
@@ -133,6 +101,7 @@ std::vector<Violation> check_document(const Schedule& schedule) {
 }
 
 std::vector<Violation> validate(const Schedule& schedule) {
+  check_validation_size(schedule);
   std::vector<Violation> found = check_document(schedule);
   return found.empty() ? check_runs(schedule) : found;
 }

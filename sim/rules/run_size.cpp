@@ -1,20 +1,14 @@
 #include "sim/rules/run_size.hpp"
 
-#include <cmath>
-#include <cstdio>
-#include <limits>
+#include <cstdint>
 #include <string>
 
-#include "models/ground/available_memory.hpp"
 #include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr std::int64_t kMostActionsRun = std::int64_t{1} << 31U;
-
-/// Bytes below which nobody is asked whether they are there: the answer takes longer than such a run.
-constexpr std::int64_t kSmallRun = std::int64_t{16} << 20U;
 
 // Bytes and seconds of one action, measured with zb-h1 (25 million actions, 37 bytes each) and interleaved over links
 // (5 million, 137).
@@ -33,18 +27,9 @@ double total_actions(const Schedule& schedule) {
   return total;
 }
 
-/// A number with one decimal and a unit: "3.5 GiB".
-std::string rounded(double value, const char* unit) {
-  char text[64];
-  std::snprintf(text, sizeof text, value < 9.95 ? "%.1f %s" : "%.0f %s", value, unit);
-  return text;
-}
-
-std::string gibibytes(double bytes) { return rounded(bytes / 0x1p30, "GiB"); }
-
 }  // namespace
 
-RunSize run_size(const Schedule& schedule, bool messages, const SimOptions& options) {
+WorkSize run_size(const Schedule& schedule, bool messages, const SimOptions& options) {
   const double actions = total_actions(schedule);
   double bytes = kProgramBytes + (messages || options.spans ? kTimesBytes : kTotalsBytes);
   double seconds = kComputeSeconds;
@@ -56,26 +41,18 @@ RunSize run_size(const Schedule& schedule, bool messages, const SimOptions& opti
     bytes += kSpanBytes;
     seconds += kSpanSeconds;
   }
-  const double most = static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2);
-  return {.actions = std::llround(std::min(actions, most)),
-          .bytes = std::llround(std::min(actions * bytes, most)),
-          .seconds = actions * seconds};
+  return work_size(actions, bytes, seconds);
 }
 
 void check_run_size(const Schedule& schedule, bool messages, const SimOptions& options) {
-  const RunSize size = run_size(schedule, messages, options);
+  const WorkSize size = run_size(schedule, messages, options);
   const std::string what = "schedule '" + schedule.name + "' has " + std::to_string(size.actions) + " actions" +
                            (options.spans ? "" : " and no steady state that could be skipped");
   if (size.actions > kMostActionsRun) {
     throw Error(what + "; expected at most " + std::to_string(kMostActionsRun) + " (they would take about " +
-                gibibytes(static_cast<double>(size.bytes)) + " of memory)");
+                gibibytes(size.bytes) + " of memory)");
   }
-  const auto available = size.bytes > kSmallRun ? available_memory() : std::nullopt;
-  if (available && size.bytes > *available) {
-    throw Error(what + ": they take about " + gibibytes(static_cast<double>(size.bytes)) + " of memory and " +
-                rounded(size.seconds, "s") + "; expected at most " + gibibytes(static_cast<double>(*available)) +
-                ", which this process can get");
-  }
+  check_work_size(what, size);
   if (options.on_full_run != nullptr) options.on_full_run(size);
 }
 

@@ -1,21 +1,14 @@
 #pragma once
 
-#include <cstdint>
-
+#include "models/ground/work_size.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/rules/sim_options.hpp"
 
 namespace plumb {
 
-/// What it takes to simulate all actions of a schedule, without jumps over what repeats.
-struct RunSize {
-  std::int64_t actions = 0;
-  std::int64_t bytes = 0;  ///< of memory, rather too few than too many
-  double seconds = 0;      ///< on one core of an ordinary machine, within a factor of three
-};
-
-/// `messages`: values travel over links of a cluster.
-RunSize run_size(const Schedule& schedule, bool messages, const SimOptions& options);
+/// What it takes to simulate all actions of a schedule, without jumps over what repeats. `messages`: values travel over
+/// links of a cluster.
+WorkSize run_size(const Schedule& schedule, bool messages, const SimOptions& options);
 
 /// Throws `Error` when the run has more actions than can be counted, or needs more memory than this process can get:
 /// one line that says how much of each there is. Calls `options.on_full_run` otherwise.

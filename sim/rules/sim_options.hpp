@@ -12,7 +12,7 @@ enum class EngineChoice : std::uint8_t {
   kEvent,  ///< event queue: everything
 };
 
-struct RunSize;
+struct WorkSize;
 
 struct SimOptions {
   EngineChoice engine = EngineChoice::kAuto;
@@ -25,7 +25,7 @@ struct SimOptions {
   bool critical_path = true;      ///< fill Timeline::critical_path, where spans are filled
   std::uint64_t seed = 0;         ///< of the jitter
   /// Told what a run of all actions takes before `simulate_summary` makes one (sim/rules/run_size.hpp).
-  void (*on_full_run)(const RunSize&) = nullptr;
+  void (*on_full_run)(const WorkSize&) = nullptr;
 };
 
 }  // namespace plumb

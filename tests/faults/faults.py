@@ -42,12 +42,13 @@ TRAIN = 'train 1f1b -p 2 -m 2 --network gpt-tiny --sequence 8 --samples 1 --step
 class Case:
     """A command line, what stands in its folder before, what it writes. `same` says when two contents are the same file."""
 
-    def __init__(self, command, writes=(), prepare=(), times=False, folder=None, page=False):
+    def __init__(self, command, writes=(), prepare=(), times=False, folder=None, page=False, copies=()):
         self.command = command.split()
         self.writes = list(writes)    # files that it writes; each is there before, as an old one
         self.prepare = list(prepare)  # command lines that make its inputs
         self.times = times            # measured times stand in its files, which are then only complete or not
         self.folder = folder          # that it makes, with files of any name
+        self.copies = dict(copies)    # names in its folder of files of the repository
         self.page = page              # the program needs the explorer's page beside it
 
 
@@ -82,6 +83,8 @@ CASES = {
                           '--cluster-output b.json', ['a.json', 'b.json']),
     'device fit': Case(f'device fit --rows {REPOSITORY}/tests/faults/steps.csv --cluster a100-1x8 --rounds 1 --constants memory '
                        '-o a.json', ['a.json']),
+    'reproduce': Case('reproduce --claims claims.json --json a.json', ['a.json'],
+                      copies={'claims.json': 'tests/fuzz/corpus/claims_json/printed_exact.json', 'README.md': 'results/README.md'}),
     'weights export': Case('weights export --network gpt-tiny --seed 7 -o a.safetensors', ['a.safetensors']),
     'schedules': Case('schedules --pages pages', folder='pages'),
     'profile': Case('profile --network gpt-tiny --sequence 8 --samples 1 -p 2 --rounds 2 -o a.json', ['a.json'], times=True),
@@ -173,6 +176,8 @@ class Runner:
             subprocess.run([self.program, *command.split()], cwd=folder, check=True, capture_output=True)
         for name in case.writes:
             (folder / name).write_bytes(b'old\n')
+        for name, path in case.copies.items():
+            shutil.copy(REPOSITORY / path, folder / name)
 
 
 def files_of(folder):

@@ -44,7 +44,7 @@ std::string refusal(const Schedule& schedule, const StageCosts& costs) {
 
 }  // namespace
 
-TEST_CASE("costs times counts that no clock can hold are refused, with the sum and the limit") {
+TEST_CASE("§1.5: costs times counts that no clock can hold are refused, with the sum and the limit") {
   const Schedule schedule = schedule_for("1f1b", 4, 100'000);
   const StageCosts costs = abstract_costs("F=1000000000,B=1", "", {.num_stages = 4});
   CHECK(refusal(schedule, costs) ==
@@ -57,7 +57,8 @@ TEST_CASE("costs times counts that no clock can hold are refused, with the sum a
   CHECK(refusal(schedule_for("1f1b", 4, 2'000'000'000), costs).find("take 8e+24 ns together") != std::string::npos);
 }
 
-TEST_CASE("a run of exactly the longest time is told to the tick, and one more is refused, with and without a jump") {
+TEST_CASE(
+    "§1.5: a run of exactly the longest time is told to the tick, and one more is refused, with and without a jump") {
   const Schedule shorter = schedule_for("gpipe", 1, 256);
   const Schedule longer = schedule_for("gpipe", 1, std::int64_t{1} << 30U);
   const StageCosts large = same_costs(shorter, {.f = kMostCost});
@@ -74,7 +75,7 @@ TEST_CASE("a run of exactly the longest time is told to the tick, and one more i
   CHECK(refusal(longer, above).find("2^61") != std::string::npos);
 }
 
-TEST_CASE("costs that are too long by themselves are named, wherever they come from") {
+TEST_CASE("§1.5: costs that are too long by themselves are named, wherever they come from") {
   const Schedule schedule = schedule_for("1f1b", 2, 2);
   StageCosts costs = same_costs(schedule, {.f = 1, .i = 1, .w = 1});
   CHECK(refusal(schedule, costs).empty());
@@ -93,7 +94,7 @@ TEST_CASE("costs that are too long by themselves are named, wherever they come f
   CHECK(message.find("an action takes 1e+30 ticks of the clock") != std::string::npos);
 }
 
-TEST_CASE("latencies and messages count") {
+TEST_CASE("§1.5: latencies and messages count") {
   const Schedule schedule = schedule_for("1f1b", 2, 300);  // 600 messages
   StageCosts costs = same_costs(schedule, {.f = 1, .i = 1, .w = 1});
   costs.comm = kMostCost;
@@ -113,7 +114,7 @@ TEST_CASE("latencies and messages count") {
   CHECK(error_message([&] { lower(schedule, costs, &cluster); }).empty());
 }
 
-TEST_CASE("what-if factors and jitter cannot leave the clock, either") {
+TEST_CASE("§1.5: what-if factors and jitter cannot leave the clock, either") {
   const Program program = program_of({.name = "1f1b", .p = 2, .m = 4, .cost = "F=1,B=2"});
   CHECK(makespan_if(program, {}, "F", 2.0) > 0);
   CHECK(error_message([&] { makespan_if(program, {}, "F", 1e300); }).find("2^61") != std::string::npos);
@@ -128,7 +129,8 @@ TEST_CASE("what-if factors and jitter cannot leave the clock, either") {
 }
 
 TEST_CASE(
-    "random costs are refused exactly when the sum of all actions is too long; others scale as whole numbers do") {
+    "§1.5: random costs are refused exactly when the sum of all actions is too long; others scale as whole numbers "
+    "do") {
   std::mt19937_64 random(15);
   const auto pick = [&](std::int64_t least, std::int64_t most) {
     return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1));

@@ -48,7 +48,7 @@ RunPredictor::RunPredictor(const RunProfile& profile, std::string_view runtime, 
 
 std::vector<StageMemory> RunPredictor::memory_of(std::int32_t num_stages) const {
   const Network& network = *options_.network;
-  const Partition cut = load_partition("equal", network, num_stages, {});
+  const Partition cut = load_partition("equal", {network, network.name}, num_stages, {});
   return untimed_costs(network, cut, {network.samples, network.sequence}, kMixedPrecision).memory;
 }
 

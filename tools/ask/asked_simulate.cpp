@@ -6,6 +6,7 @@
 #include "tools/ask/asked.hpp"
 #include "tools/ask/simulate_question.hpp"
 #include "tools/reports/page_data.hpp"
+#include "tools/reports/report_limit.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/terminal/terminal.hpp"
 
@@ -41,6 +42,11 @@ class AskedSimulate final : public AskedQuestion {
     const bool reports = std::ranges::any_of(request.want, [](const std::string& part) {
       return part != kSummaryPart && part != kDrawingPart && part != kRunPart;
     });
+    for (const ReportFormat& format : report_formats()) {
+      if (format.limit != nullptr && request.wants(format.name)) {
+        check_report(*format.limit, static_cast<std::size_t>(least_spans(prepared.schedule())), true);
+      }
+    }
     const PredictedJob job = prepared.predict({.spans = draws, .reports = reports});
     for (const std::string& finding : job.findings) answer.findings.push_back(job.name + ": " + finding);
     if (!job.findings.empty()) answer.status = ExitStatus::kNo;

@@ -1,15 +1,14 @@
 #include "tools/ask/simulate_question.hpp"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <variant>
 
 #include "models/ground/error.hpp"
+#include "schedules/checks/validation_size.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/rules/run_size.hpp"
 #include "sim/simulate.hpp"
-#include "tools/ask/long_run.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/options/memory_relief.hpp"
 #include "tools/options/stash_limit.hpp"
@@ -18,6 +17,7 @@
 #include "tools/tables/launch_text.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
+#include "tools/terminal/long_work.hpp"
 
 namespace plumb {
 namespace {
@@ -25,16 +25,6 @@ namespace {
 /// The table of delays needs the whole program; longer schedules get it only when it is asked for.
 constexpr std::int64_t kMostCountedActions = 1'000'000;
 constexpr std::int64_t kMostDrawnActions = 20'000;
-
-std::int64_t action_count(const Schedule& schedule) {
-  std::int64_t count = 0;
-  for (const DeviceList& list : schedule.devices) {
-    const std::int64_t size = expanded_size(list);
-    count = size > std::numeric_limits<std::int64_t>::max() - count ? std::numeric_limits<std::int64_t>::max()
-                                                                    : count + size;
-  }
-  return count;
-}
 
 bool counts_delays(bool asked, const Schedule& schedule) {
   if (asked) return true;

@@ -6,10 +6,12 @@
 
 #include "models/ground/text_stream.hpp"
 #include "schedules/checks/check_runs.hpp"
+#include "schedules/checks/validation_size.hpp"
 #include "schedules/formats/transfer_hang.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/choice.hpp"
+#include "tools/terminal/long_work.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -31,7 +33,12 @@ std::vector<Violation> violations_of(const Schedule& schedule, const std::vector
                                      const std::vector<TransferModel>& models, const LowerOptions& options) {
   std::vector<Violation> violations = check_schedule(schedule);
   if (!violations.empty()) return violations;
-  if (!modes.empty()) violations = check_runs(schedule, modes, options);
+  if (!modes.empty()) {
+    const WorkSize size = message_check_size(schedule);
+    check_size_to_check(schedule, size);
+    note_long_work("checking messages of", size);
+    violations = check_runs(schedule, modes, options);
+  }
   for (const TransferModel model : models) {
     if (auto hang = find_hang(schedule, model)) violations.push_back(*std::move(hang));
   }
@@ -73,11 +80,9 @@ CheckedSchedule ValidateQuestion::check() const {
 }
 
 std::string valid_text(const std::string& name, const Schedule& schedule) {
-  std::int64_t actions = 0;
-  for (const DeviceList& list : schedule.devices) actions += expanded_size(list);
   TextStream out;
   out << printable(name) << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
-      << schedule.num_microbatches << " microbatches, " << actions << " actions\n";
+      << schedule.num_microbatches << " microbatches, " << action_count(schedule) << " actions\n";
   return out.str();
 }
 

@@ -46,6 +46,9 @@ void read_printed(Claim& claim, const JsonValue& digits) {
 /// The number to be reached, and how far ours may be from it.
 void read_expected(Claim& claim, const JsonValue& object) {
   const std::string_view key = number_key(claim.provenance);
+  if (key == "formula" && !object.find(key) && object.find("expected")) {
+    object.at("expected").fail("is how an earlier program wrote a closed form; expected its 'formula' instead");
+  }
   const JsonValue number = object.at(key);
   if ((key != "printed" && object.find("printed")) || (key != "expected" && object.find("expected"))) {
     object.fail(

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 
 #include <tbb/parallel_for.h>
 
+#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "tools/claims/claims_report.hpp"
@@ -93,7 +95,9 @@ void rewrite_if_changed(const std::filesystem::path& path, const std::string& te
 void refresh_pages(const std::filesystem::path& index, const std::vector<CheckedClaim>& claims) {
   const std::filesystem::path folder = index.parent_path();
   rewrite_if_changed(index, page_with_claims(read_text_file(index), claims_index_markdown(claims), index.string()));
-  std::filesystem::create_directories(folder / "claims");
+  if (const int reason = disk::make_folder(folder / "claims")) {
+    throw Error((folder / "claims").string() + ": cannot make the folder: " + std::system_category().message(reason));
+  }
   for (const ClaimsPage& page : claims_pages(claims)) rewrite_if_changed(folder / page.file, page.markdown);
 }
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "models/import/load_network.hpp"
 #include "sim/comparison/compare.hpp"
 #include "sim/traces/run_samples.hpp"
 #include "tools/advice/advice_text.hpp"
@@ -13,6 +12,7 @@
 #include "tools/formats/run_files.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/options/network_argument.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -60,7 +60,7 @@ struct AdviseArguments {
   AdviceOptions options() const {
     if (!schedule.empty() && save.empty()) throw Error("--schedule: says what is saved, expected --save FILE with it");
     AdviceOptions options;
-    if (!network.empty()) options.network = load_network(network);
+    if (!network.empty()) options.network = network_argument(network);
     options.runtime = runtime;
     for (const auto& [name, value] :
          {std::pair("memory-limit", &memory_limit), std::pair("network", &network), std::pair("runtime", &runtime)}) {

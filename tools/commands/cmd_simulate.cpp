@@ -50,6 +50,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     note_findings(prepared.name(), prepared.violations());
     return ExitStatus::kNo;
   }
+  arguments.reports.check_size(prepared.schedule());
   ReportFiles files(arguments.reports, arguments.save_order);
   const bool quiet = arguments.reports.takes_standard_output();
   const bool draw = !quiet && !arguments.reports.summary && prepared.is_drawn();

@@ -6,8 +6,10 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/checks/check_runs.hpp"
+#include "schedules/checks/validation_size.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/passes/fold.hpp"
+#include "tools/terminal/long_work.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {
@@ -40,6 +42,17 @@ class Places {
   std::vector<std::vector<std::size_t>> cells_;  ///< by line; empty when it is no CSV
 };
 
+/// Writing takes what the format takes for each action. JSON keeps repeats.
+void check_written_size(const std::string& where, const ScheduleFormat& format, const Schedule& schedule) {
+  if (format.bytes_each == 0) return;
+  const std::int64_t actions = action_count(schedule);
+  const WorkSize size = work_size(static_cast<double>(actions), format.bytes_each, format.seconds_each);
+  check_work_size(printable(where) + ": " + std::to_string(actions) + " actions to write as " +
+                      std::string(format.name) + ", which has no repeats",
+                  size);
+  note_long_work("writing", size);
+}
+
 }  // namespace
 
 std::vector<Violation> check_schedule(const Schedule& schedule) {
@@ -47,7 +60,11 @@ std::vector<Violation> check_schedule(const Schedule& schedule) {
   for (const DeviceList& list : schedule.devices) left -= std::min(left, expanded_size(list));
   const std::int64_t kept = std::max<std::int64_t>(256, 8 * std::int64_t{schedule.num_devices});
   const auto folded = kMostChecked - left > kMostWritten ? fold(schedule, kept, 1) : std::nullopt;
-  if (!folded) return validate(schedule);
+  if (!folded) {
+    check_validation_size(schedule);
+    note_long_work("checking", validation_size(schedule));
+    return validate(schedule);
+  }
   if (left == 0) return validate(folded->schedule);
   std::vector<Violation> found = check_document(schedule);
   if (!found.empty()) return found;
@@ -73,6 +90,7 @@ void note_findings(const std::string& where, const std::vector<Violation>& viola
 }
 
 std::optional<std::string> written_schedule(const std::string& where, const ScheduleFormat& format, Schedule schedule) {
+  check_written_size(where, format, schedule);
   if (const auto violations = check_schedule(schedule); !violations.empty()) {
     note_findings(where, violations);
     return std::nullopt;

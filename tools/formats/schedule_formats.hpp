@@ -15,6 +15,8 @@ struct ScheduleFormat {
   Schedule (*read)(std::string_view text, std::string_view file_name) = nullptr;
   std::string (*write)(const Schedule& schedule) = nullptr;  ///< none: read only
   Schedule (*lower)(const Schedule& schedule) = nullptr;     ///< what is done to a valid schedule before it is written
+  double bytes_each = 0;       ///< of memory for each action while it is written; 0: repeats stay folded
+  double seconds_each = 5e-8;  ///< likewise
 };
 
 std::span<const ScheduleFormat> schedule_formats();

@@ -11,7 +11,6 @@
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
 #include "models/network/vocabulary_rows.hpp"
@@ -148,7 +147,7 @@ void load_profile(const CostArguments& arguments, CostDocuments& documents) {
     return;
   }
   documents.profile = profile_from_json(text, arguments.profile);
-  documents.network = load_network(arguments.network.empty() ? documents.profile->network : arguments.network);
+  documents.network = network_argument(arguments.network.empty() ? documents.profile->network : arguments.network);
 }
 
 CostInput abstract_input(const CostArguments& arguments, const CostShape& shape) {
@@ -178,7 +177,8 @@ CostInput roofline_input(const CostArguments& arguments, const CostDocuments& do
       is_balanced(arguments.partition) ? roofline_layer_times(layers, cluster, options) : std::vector<std::int64_t>{};
   CostInput input;
   input.network = network;
-  input.partition = load_partition(arguments.partition, layers, shape.num_layer_stages(), layer_times);
+  input.partition =
+      load_partition(arguments.partition, {layers, arguments.network}, shape.num_layer_stages(), layer_times);
   if (shape.vocabulary) {
     const Network share = with_vocabulary_share(network, shape.vocabulary->output.size());
     input.costs = dealt_out(roofline_costs(share, around_layers(*input.partition), cluster, options), *shape.vocabulary,
@@ -230,7 +230,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   const auto layer_times =
       is_balanced(arguments.partition) ? job_layer_times(layers, machine, parallelism) : std::vector<std::int64_t>{};
   input.network = network;
-  input.partition = load_partition(arguments.partition, layers, shape.num_layer_stages(), layer_times);
+  input.partition =
+      load_partition(arguments.partition, {layers, arguments.network}, shape.num_layer_stages(), layer_times);
   JobCosts job = shape.vocabulary
                      ? vocabulary_job_costs(network, *input.partition, machine, parallelism, *shape.vocabulary)
                      : job_costs(network, *input.partition, machine, parallelism);
@@ -256,7 +257,7 @@ Partition partition_of(const Profile& profile, const CostArguments& arguments, c
         layer.b.count > 0 ? layer.b.expected_ns() : layer.i.expected_ns() + layer.w.expected_ns();
     layer_times.push_back(layer.f.expected_ns() + backward);
   }
-  return load_partition(arguments.partition, network, num_stages, layer_times);
+  return load_partition(arguments.partition, {network, arguments.network}, num_stages, layer_times);
 }
 
 CostInput profile_input(const CostArguments& arguments, const CostDocuments& documents, const CostShape& shape) {
@@ -393,7 +394,7 @@ CostDocuments load_cost_documents(const CostArguments& arguments) {
     } else if (arguments.cluster.empty()) {
       throw Error("--network: the machine is missing, expected --cluster NAME or --profile FILE");
     } else {
-      documents.network = arguments.described ? *arguments.described : load_network(arguments.network);
+      documents.network = arguments.described ? *arguments.described : network_argument(arguments.network);
       if (arguments.vocabulary)
         documents.network = with_vocabulary_rows(*std::move(documents.network), *arguments.vocabulary);
     }
@@ -452,28 +453,24 @@ namespace {
 
 /// The partition that `cut` makes; what it refuses is said of the network.
 template <class Cut>
-Partition cut_of(const Network& network, Cut cut) {
+Partition cut_of(const NamedNetwork& network, Cut cut) {
   try {
     return cut();
   } catch (const Error& error) {
-    throw Error("network '" + network.name + "': " + error.what());
+    fail_at_layers(network, error.what());
   }
 }
 
 }  // namespace
 
-Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
+Partition load_partition(const std::string& partition, const NamedNetwork& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs) {
   if (is_balanced(partition)) {
     return cut_of(network, [&] { return balanced_partition(layer_costs, num_stages); });
   }
-  if (partition == "equal") {
-    return cut_of(network, [&] { return equal_partition(network, num_stages); });
-  }
-  if (partition == "finest") {
-    return cut_of(network, [&] { return finest_partition(network, num_stages); });
-  }
-  const Partition given = parse_partition(partition, network.layers.size());
+  if (partition == "equal") return cut_of(network, [&] { return equal_partition(network.network, num_stages); });
+  if (partition == "finest") return cut_of(network, [&] { return finest_partition(network.network, num_stages); });
+  const Partition given = parse_partition(partition, network.network.layers.size());
   if (given.num_stages() != static_cast<std::size_t>(num_stages)) {
     throw Error("--partition: " + partition + " has " + std::to_string(given.num_stages()) + " stages, expected " +
                 std::to_string(num_stages));

@@ -13,6 +13,7 @@
 #include "models/stages/partition.hpp"
 #include "schedules/document/schedule.hpp"
 #include "tools/options/job_arguments.hpp"
+#include "tools/options/network_argument.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 
@@ -97,7 +98,7 @@ std::vector<std::int64_t> relative_layer_times(const Network& network, const Mic
 
 /// The cut of `network` into stages that `--partition` asks for: "balanced" by `layer_costs` (looked at only when
 /// `is_balanced`), "equal", "finest", or numbers of layers.
-Partition load_partition(const std::string& partition, const Network& network, std::int32_t num_stages,
+Partition load_partition(const std::string& partition, const NamedNetwork& network, std::int32_t num_stages,
                          const std::vector<std::int64_t>& layer_costs);
 
 /// "h100-8x8": the built-in cluster `name` with as many whole nodes as `devices` need.

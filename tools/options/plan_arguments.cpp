@@ -7,9 +7,9 @@
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/import/load_network.hpp"
 #include "models/sources/roofline.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/network_argument.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -48,7 +48,7 @@ Partition one_by_one(const Network& network) {
 }
 
 PublishedNetwork own_network(const PlanArguments& arguments, const std::optional<Cluster>& cluster) {
-  Network network = load_network(arguments.network);
+  Network network = network_argument(arguments.network);
   if (!cluster)
     throw Error("plan: '" + arguments.network + "' has no measured times, expected --cluster for its roofline");
   RooflineOptions options;

@@ -10,11 +10,11 @@
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/import/load_network.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/network/vocabulary_rows.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/network_argument.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -344,7 +344,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   if (!arguments.batch) throw Error("plan: the global batch size is missing, expected --batch N");
   PlanQuestion question{.runtime = runtime};
   if (runtime != nullptr) question.limits.runtime = runtime->name;
-  question.network = arguments.described ? *arguments.described : load_network(arguments.network);
+  question.network = arguments.described ? *arguments.described : network_argument(arguments.network);
   question.cluster = load_cluster(arguments.cluster);
   set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;

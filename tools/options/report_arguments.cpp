@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/timeline/timeline_io.hpp"
+#include "tools/reports/report_limit.hpp"
 
 namespace plumb {
 
@@ -60,6 +61,14 @@ std::vector<std::string> ReportArguments::outputs() const {
 bool ReportArguments::needs_spans() const {
   const bool reports = std::any_of(files.begin(), files.end(), [](const auto& file) { return !file.empty(); });
   return reports || (!json.empty() && !summary);
+}
+
+void ReportArguments::check_size(const Schedule& schedule) const {
+  const auto formats = report_formats();
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    if (files[i].empty() || formats[i].limit == nullptr) continue;
+    check_report(*formats[i].limit, static_cast<std::size_t>(least_spans(schedule)), true);
+  }
 }
 
 ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& other)

@@ -36,6 +36,8 @@ struct ReportArguments {
   bool any() const;
   /// All files; empty where a report was not requested.
   std::vector<std::string> outputs() const;
+  /// Throws `Error` when a report that was requested cannot show as many spans as a run of `schedule` has.
+  void check_size(const Schedule& schedule) const;
   /// Whether a report needs spans and the memory curve.
   bool needs_spans() const;
 };

@@ -2,14 +2,12 @@
 
 #include <cassert>
 
-#include "models/ground/error.hpp"
 #include "tools/reports/page_data.hpp"
+#include "tools/reports/report_limit.hpp"
 #include "tools/reports/report_page.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::size_t kMostEntries = 4'000'000;
 
 /// Spans and points of memory curves of all runs.
 std::size_t entries(const HtmlReport& report) {
@@ -26,10 +24,7 @@ std::size_t entries(const HtmlReport& report) {
 }  // namespace
 
 std::string html_report(const HtmlReport& report) {
-  if (const std::size_t count = entries(report); count > kMostEntries) {
-    throw Error("HTML report: " + std::to_string(count) + " spans and memory changes, expected at most " +
-                std::to_string(kMostEntries) + " (fewer microbatches or devices, or --summary)");
-  }
+  check_report(kPageLimit, entries(report));
   std::string page(kPageBeforeData);
   page += page_data(report);
   page += kPageAfterData;

@@ -9,14 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "tools/reports/picture.hpp"
+#include "tools/reports/report_limit.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::size_t kMostTraceEntries = 4'000'000;
 
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -255,10 +253,7 @@ class TraceWriter {
 }  // namespace
 
 std::string trace_report(const Timeline& timeline) {
-  if (const std::size_t count = timeline.spans.size() + timeline.memory.points.size(); count > kMostTraceEntries) {
-    throw Error("trace: " + std::to_string(count) + " spans and memory changes, expected at most " +
-                std::to_string(kMostTraceEntries) + " (fewer microbatches or devices, or --csv)");
-  }
+  check_report(kTraceLimit, timeline.spans.size() + timeline.memory.points.size());
   return TraceWriter(timeline).write();
 }
 

@@ -5,6 +5,7 @@
 
 #include "tools/reports/report_csv.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/reports/report_limit.hpp"
 #include "tools/reports/report_pdf.hpp"
 #include "tools/reports/report_svg.hpp"
 #include "tools/reports/report_tikz.hpp"
@@ -43,8 +44,10 @@ std::string picture_of(const ReportedRun& run) {
 }
 
 constexpr std::array kReportFormats{
-    ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>},
-    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page_of_run},
+    ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>,
+                 &kTraceLimit},
+    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page_of_run,
+                 &kPageLimit},
     ReportFormat{"svg", ".svg", "picture as SVG (rsvg-convert, Inkscape and browsers make PNG and PDF of it)",
                  picture_of<svg_report>},
     ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},

@@ -1,7 +1,6 @@
 #include "tools/terminal/run_main.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -11,7 +10,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "models/ground/available_memory.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/work_size.hpp"
 
 namespace plumb {
 namespace {
@@ -24,8 +25,14 @@ void print_error(std::string_view prefix, std::string message) {
   std::cerr << "plumbline: " << prefix << message << '\n';
 }
 
-std::int64_t machine_memory_gib() {
-  return (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 30;
+/// What is free once the work has been given up: the least of what the machine, its groups and `ulimit` leave.
+std::string memory_left() {
+  try {
+    const auto left = available_memory();
+    return left ? ", which is about " + gibibytes(*left) : "";
+  } catch (const std::bad_alloc&) {
+    return "";
+  }
 }
 
 /// Opens closed ones of the descriptors 0 to 2 on /dev/null the wrong way round, so that using them still fails.
@@ -46,7 +53,7 @@ void end_without_memory() {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
     constexpr std::string_view kLine =
-        "plumbline: error: this input needs more memory than is free on this machine; expected a smaller one\n";
+        "plumbline: error: this input needs more memory than this process can get; expected a smaller one\n";
     (void)!::write(STDERR_FILENO, kLine.data(), kLine.size());
     ::_exit(static_cast<int>(ExitStatus::kWrongInput));
   } catch (...) {  // a bug, which the usual end shows
@@ -72,8 +79,8 @@ int run_main(const std::function<ExitStatus()>& program) {
     print_error("error: ", error.what());
     status = ExitStatus::kWrongInput;
   } catch (const std::bad_alloc&) {
-    print_error("error: ", "this input needs more memory than is free on this machine, which has " +
-                               std::to_string(machine_memory_gib()) + " GiB; expected a smaller one");
+    print_error("error: ",
+                "this input needs more memory than this process can get" + memory_left() + "; expected a smaller one");
     status = ExitStatus::kWrongInput;
   } catch (const std::exception& error) {
     print_error("internal error: ", error.what());

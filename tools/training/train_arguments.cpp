@@ -6,7 +6,6 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/import/load_network.hpp"
 #include "models/network/layer_shape.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/cost_arguments.hpp"
@@ -100,7 +99,7 @@ void ModelArguments::add_to(OptionTable& parser) {
 Network ModelArguments::load_network() const {
   if (network.empty() && stand_in) return *stand_in;
   if (network.empty()) throw Error("the model is missing, expected --network NAME, such as gpt-tiny");
-  return network_to_cut(partition, plumb::load_network(network));
+  return network_to_cut(partition, network_argument(network));
 }
 
 MicrobatchShape ModelArguments::shape(const Network& of) const {
@@ -109,7 +108,7 @@ MicrobatchShape ModelArguments::shape(const Network& of) const {
 
 Partition ModelArguments::cut(const Network& of, std::int32_t num_stages) const {
   const auto times = is_balanced(partition) ? relative_layer_times(of, shape(of)) : std::vector<std::int64_t>{};
-  return load_partition(partition, of, num_stages, times);
+  return load_partition(partition, {of, network}, num_stages, times);
 }
 
 OptimizerOptions ModelArguments::optimizer_options() const {

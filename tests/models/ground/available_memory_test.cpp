@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -48,4 +52,26 @@ TEST_CASE("control groups of version 1 count, too") {
   put(root, "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "700\n");
   put(root, "sys/fs/cgroup/memory/job/memory.usage_in_bytes", "200\n");
   CHECK(available_memory(root.path()) == 500);
+}
+
+TEST_CASE("what `ulimit` leaves of address space and of data counts, less what the process has already") {
+  const ScratchDirectory root;
+  put(root, "proc/self/status", "VmSize:\t 1024 kB\nVmData:\t  512 kB\n");
+  /// The answer of a process of its own, which alone has the limit.
+  const auto left_under = [&](auto kind, rlim_t most) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit limit{.rlim_cur = most, .rlim_max = RLIM_INFINITY};
+      const bool is_set = setrlimit(kind, &limit) == 0;
+      const auto left = available_memory(root.path());
+      _exit(is_set && left ? static_cast<int>(*left / (std::int64_t{16} * kMiB)) : 255);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const auto most = static_cast<rlim_t>(1600 * kMiB);
+  CHECK(left_under(RLIMIT_AS, most + kMiB) == 100);
+  CHECK(left_under(RLIMIT_DATA, most + kMiB / 2) == 100);
+  CHECK(left_under(RLIMIT_DATA, most + kMiB / 2 - 1) == 99);
 }

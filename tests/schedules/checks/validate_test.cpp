@@ -311,7 +311,7 @@ TEST_CASE("skip connections: a stage waits for all stages that feed it") {
         lines({"device 0, position 0: stage_edges form a cycle; expected a graph without one"}));
 }
 
-TEST_CASE("absurd sizes are refused before anything is expanded") {
+TEST_CASE("§1.5: absurd sizes are refused before anything is expanded") {
   Schedule schedule = written_schedule({"0F0 0B0"}, 2'000'000'000);
   CHECK(first_violation(schedule) ==
         "device 0, position 0: the lists hold 2 actions; expected an action for each of 1 stages and 2000000000 "
@@ -319,6 +319,10 @@ TEST_CASE("absurd sizes are refused before anything is expanded") {
   const Schedule huge = generate("1f1b", {.num_devices = 8, .num_microbatches = 1'000'000'000});
   CHECK(error_message([&] { validate(huge); }) ==
         "schedule '1f1b': 16000000008 actions; expected at most 268435456 to check");
+  // Exactly 2^28 + 2 actions: 2^26 microbatches on 2 devices, and an update on each.
+  const Schedule above = generate("gpipe", {.num_devices = 2, .num_microbatches = std::int64_t{1} << 26U});
+  CHECK(error_message([&] { check_document(above); }) ==
+        "schedule 'gpipe': 268435458 actions; expected at most 268435456 to check");
 }
 
 TEST_CASE("a hopeless document is cut off and says how much more there is") {

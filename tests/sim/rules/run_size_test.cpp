@@ -14,15 +14,15 @@ using namespace plumb::testing;
 namespace {
 
 /// The runs that were announced since the test set it to nothing.
-std::vector<RunSize>& announced() {
-  static std::vector<RunSize> sizes;
+std::vector<WorkSize>& announced() {
+  static std::vector<WorkSize> sizes;
   return sizes;
 }
 
 SimOptions announcing() {
   announced().clear();
   SimOptions options;
-  options.on_full_run = [](const RunSize& size) { announced().push_back(size); };
+  options.on_full_run = [](const WorkSize& size) { announced().push_back(size); };
   return options;
 }
 

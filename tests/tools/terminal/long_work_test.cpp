@@ -1,4 +1,4 @@
-#include "tools/ask/long_run.hpp"
+#include "tools/terminal/long_work.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,6 +15,10 @@ TEST_CASE("a run of several seconds is announced with what it takes, a shorter o
   note_long_run({.actions = 300'000'000, .bytes = std::int64_t{3} << 30U, .seconds = 9});
   REQUIRE(notes.lines().size() == 1);
   CHECK(notes.lines().front() == "simulating 300000000 actions: about 9 s and 3 GiB of memory");
+  note_long_work("checking", {.actions = 300'000'000, .bytes = std::int64_t{3} << 30U, .seconds = 4.9});
+  CHECK(notes.lines().size() == 1);
+  note_long_work("checking", {.actions = 300'000'000, .bytes = std::int64_t{3} << 30U, .seconds = 9});
+  CHECK(notes.lines().back() == "checking 300000000 actions: about 9 s and 3 GiB of memory");
 }
 
 TEST_SUITE_END();

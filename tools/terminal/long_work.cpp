@@ -1,4 +1,4 @@
-#include "tools/ask/long_run.hpp"
+#include "tools/terminal/long_work.hpp"
 
 #include <cstdint>
 #include <string>
@@ -9,12 +9,14 @@
 
 namespace plumb {
 
-void note_long_run(const RunSize& size) {
+void note_long_work(std::string_view doing, const WorkSize& size) {
   constexpr double kLongSeconds = 5;
   if (size.seconds < kLongSeconds) return;
-  note("simulating " + std::to_string(size.actions) + " actions: about " +
+  note(std::string(doing) + ' ' + std::to_string(size.actions) + " actions: about " +
        time_text(static_cast<std::int64_t>(size.seconds * kNsPerSecond)) + " and " + bytes_text(size.bytes) +
        " of memory");
 }
+
+void note_long_run(const WorkSize& size) { note_long_work("simulating", size); }
 
 }  // namespace plumb
