@@ -36,7 +36,14 @@ class CMakeBuild(build_ext):
                 self.copy_file(os.path.realpath(path), os.path.join(folder, name))
 
 
+def platform_of_release():
+    """What a wheel that brings its libraries runs on: every Linux with the C library of this one, or a newer one."""
+    major, minor = os.confstr("CS_GNU_LIBC_VERSION").split()[1].split(".")[:2]
+    return {"bdist_wheel": {"plat_name": f"manylinux_{major}_{minor}_{os.uname().machine}"}}
+
+
 setup(name="plumbline", version=VERSION, description="Which pipeline schedule, and what will it cost me?",
       packages=["plumbline"], package_dir={"": "tools/python"}, package_data={"plumbline": ["py.typed", "*.pyi"]},
       ext_modules=[Extension("plumbline._core", sources=[])], cmdclass={"build_ext": CMakeBuild},
+      options=platform_of_release() if os.environ.get("PLUMBLINE_BUNDLE") else {},
       extras_require={"plots": ["numpy", "matplotlib"]}, python_requires=">=3.9", zip_safe=False)

@@ -6,6 +6,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "models/ground/mistakes.hpp"
 #include "schedules/document/device_list_json.hpp"
 #include "schedules/document/document_limits.hpp"
 #include "schedules/document/policy_work.hpp"
@@ -156,10 +157,20 @@ Slices slices_of(const JsonValue& json, std::int64_t num_microbatches) {
   return slices;
 }
 
-void read_sizes(const JsonValue& json, Schedule& schedule) {
-  schedule.num_devices = static_cast<std::int32_t>(json.at("num_devices").integer(1, kMostDocumentDevices));
-  schedule.num_stages = static_cast<std::int32_t>(json.at("num_stages").integer(1, kMostDocumentStages));
-  schedule.num_microbatches = json.at("num_microbatches").integer(1, kMostIndex);
+/// Whether all of them are right; what the other members are depends on them.
+bool read_sizes(const JsonValue& json, Schedule& schedule, Mistakes& mistakes) {
+  const auto size = [&](std::string_view key, std::int64_t most) {
+    std::int64_t value = 0;
+    mistakes.keep([&] { value = json.at(key).integer(1, most); });
+    return value;
+  };
+  schedule.num_devices = static_cast<std::int32_t>(size("num_devices", kMostDocumentDevices));
+  schedule.num_stages = static_cast<std::int32_t>(size("num_stages", kMostDocumentStages));
+  schedule.num_microbatches = size("num_microbatches", kMostIndex);
+  return schedule.num_devices > 0 && schedule.num_stages > 0 && schedule.num_microbatches > 0;
+}
+
+void read_updates(const JsonValue& json, Schedule& schedule) {
   const JsonValue per_update = json.at("microbatches_per_update");
   const auto read = [&](const JsonValue& number) { return number.integer(1, schedule.num_microbatches); };
   if (!per_update.is_array()) {
@@ -261,42 +272,72 @@ VocabularyStages vocabulary_of(const JsonValue& json, std::int32_t num_stages) {
   return stages;
 }
 
-void read_optional(const JsonValue& json, Schedule& schedule) {
+/// Members that say something of stages, devices or microbatches.
+void read_indexed(const JsonValue& json, Schedule& schedule, Mistakes& mistakes) {
+  /// Reads the member `key` where it is there.
+  const auto each = [&](std::string_view key, const auto& read) {
+    if (const auto value = json.find(key)) mistakes.keep([&] { read(*value); });
+  };
+  const auto device = [&](const JsonValue& d) { return DeviceId{index_of(d, schedule.num_devices)}; };
   const auto stage = [&](const JsonValue& s) { return StageId{index_of(s, schedule.num_stages)}; };
+  mistakes.keep([&] { read_updates(json, schedule); });
+  mistakes.keep([&] { read_placement(json.at("placement"), schedule); });
+  mistakes.keep([&] { schedule.weights = weights_from_json(json.at("weights"), schedule); });
+  each("reduce_groups", [&](const JsonValue& groups) {
+    schedule.reduce_groups = list_of<std::vector<DeviceId>>(
+        groups, [&](const JsonValue& group) { return list_of<DeviceId>(group, device); });
+  });
+  each("microbatch_sizes", [&](const JsonValue& sizes) {
+    schedule.microbatch_sizes = list_of<std::int64_t>(sizes, [](const JsonValue& size) { return size.integer(1); });
+    if (static_cast<std::int64_t>(sizes.size()) != schedule.num_microbatches) {
+      sizes.fail("expected " + std::to_string(schedule.num_microbatches) + " sizes, found " +
+                 std::to_string(sizes.size()));
+    }
+  });
+  each("slices", [&](const JsonValue& slices) { schedule.slices = slices_of(slices, schedule.num_microbatches); });
+  each("recompute", [&](const JsonValue& list) {
+    schedule.recompute = list_of<Recompute>(list, [&](const JsonValue& one) { return recompute_of(one, schedule); });
+  });
+  each("stage_edges", [&](const JsonValue& edges) {
+    for (const JsonValue& edge : edges.elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
+  });
+  each("vocabulary",
+       [&](const JsonValue& json_of) { schedule.vocabulary = vocabulary_of(json_of, schedule.num_stages); });
+}
+
+/// Members that can be read whatever the sizes are.
+void read_free(const JsonValue& json, Schedule& schedule, Mistakes& mistakes) {
+  mistakes.keep([&] { schedule.name = json.at("name").text(); });
+  mistakes.keep([&] { schedule.parameters = parameters_of(json.at("parameters")); });
   if (const auto mode = json.find("mode")) {
-    if (mode->text() != "training" && mode->text() != "forward") mode->fail_expected("\"training\" or \"forward\"");
-    schedule.forward_only = mode->text() == "forward";
-  }
-  if (const auto groups = json.find("reduce_groups")) {
-    schedule.reduce_groups = list_of<std::vector<DeviceId>>(*groups, [&](const JsonValue& group) {
-      return list_of<DeviceId>(group, [&](const JsonValue& d) { return DeviceId{index_of(d, schedule.num_devices)}; });
+    mistakes.keep([&] {
+      if (mode->text() != "training" && mode->text() != "forward") mode->fail_expected("\"training\" or \"forward\"");
+      schedule.forward_only = mode->text() == "forward";
     });
   }
-  if (const auto sizes = json.find("microbatch_sizes")) {
-    schedule.microbatch_sizes = list_of<std::int64_t>(*sizes, [](const JsonValue& size) { return size.integer(1); });
-    if (static_cast<std::int64_t>(sizes->size()) != schedule.num_microbatches) {
-      sizes->fail("expected " + std::to_string(schedule.num_microbatches) + " sizes, found " +
-                  std::to_string(sizes->size()));
-    }
-  }
-  if (const auto slices = json.find("slices")) schedule.slices = slices_of(*slices, schedule.num_microbatches);
-  if (const auto list = json.find("recompute")) {
-    schedule.recompute = list_of<Recompute>(*list, [&](const JsonValue& one) { return recompute_of(one, schedule); });
-  }
-  if (const auto edges = json.find("stage_edges")) {
-    for (const JsonValue& edge : edges->elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
-  }
-  if (const auto vocabulary = json.find("vocabulary")) {
-    schedule.vocabulary = vocabulary_of(*vocabulary, schedule.num_stages);
-  }
   if (const auto edges = json.find("extra_edges")) {
-    for (const JsonValue& edge : edges->elements()) {
-      const auto [before, after] = pair_of(edge, "[before, after]", action_from_json);
-      schedule.extra_edges.push_back({before, after});
-    }
+    mistakes.keep([&] {
+      for (const JsonValue& edge : edges->elements()) {
+        const auto [before, after] = pair_of(edge, "[before, after]", action_from_json);
+        schedule.extra_edges.push_back({before, after});
+      }
+    });
   }
   if (const auto extras = json.find("extras")) {
-    for (const auto& [name, work] : extras->members()) schedule.extras[std::string(name)] = extra_of(work);
+    mistakes.keep([&] {
+      for (const auto& [name, work] : extras->members()) schedule.extras[std::string(name)] = extra_of(work);
+    });
+  }
+}
+
+void read_devices(const JsonValue& json, Schedule& schedule, bool sizes_known, Mistakes& mistakes) {
+  const JsonValue devices = json.at("devices");
+  if (sizes_known && devices.size() != static_cast<std::size_t>(schedule.num_devices)) {
+    mistakes.note(devices.where() + ": expected a list for each of the " + std::to_string(schedule.num_devices) +
+                  " devices, found " + std::to_string(devices.size()));
+  }
+  for (const JsonValue& device : devices.elements()) {
+    mistakes.keep([&] { schedule.devices.push_back(device_list_from_json(device, mistakes)); });
   }
 }
 
@@ -306,25 +347,21 @@ Schedule schedule_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue json = document.root();
   check_format(json, "plumbline-schedule", 1);
-  json.allow_only(kKeys);
   Schedule schedule;
-  schedule.name = json.at("name").text();
-  schedule.parameters = parameters_of(json.at("parameters"));
-  read_sizes(json, schedule);
-  read_placement(json.at("placement"), schedule);
-  schedule.weights = weights_from_json(json.at("weights"), schedule);
-  read_optional(json, schedule);
+  Mistakes mistakes;
+  mistakes.keep([&] { json.allow_only(kKeys); });
+  read_free(json, schedule, mistakes);
+  const bool sizes_known = read_sizes(json, schedule, mistakes);
+  if (sizes_known) read_indexed(json, schedule, mistakes);
   if (const auto policy = json.find("policy")) {
-    read_policy(*policy, schedule);
-    if (const auto lists = json.find("devices")) lists->fail("expected either 'devices' or 'policy'");
-    return schedule;
+    if (!mistakes.any()) mistakes.keep([&] { read_policy(*policy, schedule); });
+    if (const auto lists = json.find("devices")) {
+      mistakes.keep([&] { lists->fail("expected either 'devices' or 'policy'"); });
+    }
+  } else {
+    mistakes.keep([&] { read_devices(json, schedule, sizes_known, mistakes); });
   }
-  const JsonValue devices = json.at("devices");
-  if (devices.size() != static_cast<std::size_t>(schedule.num_devices)) {
-    devices.fail("expected a list for each of the " + std::to_string(schedule.num_devices) + " devices, found " +
-                 std::to_string(devices.size()));
-  }
-  for (const JsonValue& device : devices.elements()) schedule.devices.push_back(device_list_from_json(device));
+  mistakes.finish();
   return schedule;
 }
 

@@ -198,11 +198,11 @@ TEST_CASE("every report format is written by its option and says nothing on stan
   const ScratchDirectory scratch;
   const CommandResult result = run_command(
       "plumbline simulate 1f1b -p 2 -m 4 --cost F=1,B=2 --json a.json --trace t.json --html p.html --svg p.svg --csv "
-      "s.csv --tikz p.tikz",
+      "s.csv --tikz p.tikz --pdf p.pdf",
       scratch.path());
   CHECK(result.status == 0);
   CHECK(result.err == "");
-  CHECK(scratch.listing() == "a.json p.html p.svg p.tikz s.csv t.json");
+  CHECK(scratch.listing() == "a.json p.html p.pdf p.svg p.tikz s.csv t.json");
   CHECK(has(result.out, "d0 | F0 F1"));
   CHECK(!has(result.out, "\033"));
 }
