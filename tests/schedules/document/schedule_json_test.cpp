@@ -200,10 +200,12 @@ TEST_CASE("all mistakes of a document are told at once") {
   replace("\"0B1\"", R"({"repeat": 2, "actions": ["0B", 7]})");
   const std::vector<std::string> found = messages();
   REQUIRE(found.size() == 6);
-  const char* const expected[] = {
-      "unknown key 'nmae' (did you mean 'name'?)", "missing key 'name'",
-      "weights.policy: unknown weight policy",     "devices[0][1]: action '0Q1'",
-      "devices[0][3].actions[0]: action '0B'",     "devices[0][3].actions[1]: expected an action"};
+  const char* const expected[] = {"unknown key 'nmae'",
+                                  "missing key 'name'",
+                                  "weights.policy: unknown weight policy",
+                                  "devices[0][1]: action '0Q1'",
+                                  "devices[0][3].actions[0]: action '0B'",
+                                  "devices[0][3].actions[1]: expected an action"};
   for (std::size_t i = 0; i < found.size(); ++i)
     CHECK_MESSAGE(found[i].find(expected[i]) != std::string::npos, found[i]);
   replace("\"num_stages\":1", "\"num_stages\":0");  // what depends on it is not told

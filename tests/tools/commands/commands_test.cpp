@@ -253,6 +253,7 @@ TEST_CASE("a sweep tells impossible points apart and fails only when all are imp
 
 TEST_CASE("a sweep's rows are the single simulations") {
   const CommandResult sweep = run("plumbline sweep gpipe zb-h1 -p 2,4 -m 4:8:4 --cost F=1,I=2,W=1 --csv -");
+  CHECK(run("plumbline sweep gpipe,zb-h1 -p 2,4 -m 4:8:4 --cost F=1,I=2,W=1 --csv -").out == sweep.out);
   std::vector<std::string> rows;
   for (std::size_t at = sweep.out.find('\n') + 1; at < sweep.out.size(); at = sweep.out.find('\n', at) + 1) {
     rows.push_back(sweep.out.substr(at, sweep.out.find('\n', at) - at));
