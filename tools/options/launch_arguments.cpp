@@ -119,8 +119,8 @@ LaunchJob LaunchArguments::read() const {
 std::string launch_cluster(const LaunchJob& job, const std::string& name) {
   if (name.empty()) {
     const std::string size = job.nodes > 0 ? " (the file says " + std::to_string(job.nodes) + " nodes of " +
-                                                     std::to_string(job.per_node) + " devices)"
-                                               : "";
+                                                 std::to_string(job.per_node) + " devices)"
+                                           : "";
     throw Error("--job: the cluster is missing, expected --cluster NAME" + size + " or --cluster NAME-NODESxDEVICES");
   }
   if (is_document_path(name) || says_size(name) || job.nodes == 0) return name;
