@@ -31,7 +31,7 @@ check_suite() {
     try "$tree" "tar -xf $name.tar.xz && $name/bin/plumbline simulate 1f1b -p 4 -m 8 --summary"
     echo "  first answer after $(date +%s.%N | awk -v begun="$begun" '{ printf "%.1f", $1 - begun }') s, unpacking included"
     try "$tree" "$name/bin/plumbline plan --network gpt2-small --cluster a100-1x2 --batch 4 --schedule 1f1b"
-    try "$tree" "$name/bin/plumbline simulate zb-v -p 4 -m 8 --html zb.html && grep -c . zb.html"
+    try "$tree" "$name/bin/plumbline simulate zb-v -p 4 -m 8 --html zb.html --png zb.png --summary >/dev/null && grep -c . zb.html && head -c 4 zb.png | tail -c 3"
     try "$tree" "$name/bin/plumbline explore && grep -c . explorer.html"
     try "$tree" "bash -c 'source $name/share/bash-completion/completions/plumbline && complete -p plumbline'"
     try "$tree" "head -n 1 $name/share/man/man1/plumbline.1"

@@ -2,8 +2,9 @@
 
 // Questions answered as the commands answer them, without printing. Library: plumb::ask.
 //
-// A program that asks for many large timelines calls `keep_freed_memory` once: otherwise memory goes back to the system
-// after each answer, and getting it again takes longer than the simulation.
+// A program that asks for many large timelines passes one text to every `ask(request, answer)`, which writes the answer
+// where the last one was; fresh memory for each would take longer than the simulation. Where it wants structs, it calls
+// `keep_freed_memory` once.
 
 #include "models/ground/memory_reuse.hpp"
 #include "tools/ask/ask.hpp"

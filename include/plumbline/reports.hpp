@@ -8,6 +8,7 @@
 #include "tools/reports/report_csv.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/reports/report_pdf.hpp"
+#include "tools/reports/report_png.hpp"
 #include "tools/reports/report_svg.hpp"
 #include "tools/reports/report_tikz.hpp"
 #include "tools/reports/report_trace.hpp"

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
+#include "models/ground/mistakes.hpp"
 
 namespace plumb {
 namespace {
@@ -350,6 +351,7 @@ JsonValue JsonValue::at(std::string_view key) const {
 }
 
 void JsonValue::allow_only(const std::vector<std::string_view>& known) const {
+  Mistakes mistakes;
   for (const Member& member : members()) {
     bool found = false;
     for (const std::string_view name : known) found = found || name == member.key;
@@ -357,9 +359,10 @@ void JsonValue::allow_only(const std::vector<std::string_view>& known) const {
     try {
       throw_unknown("key", shorten(member.key), known);
     } catch (const Error& error) {
-      throw Error(JsonValue(*tree_, member.value.node_ - 1).where() + ": " + error.what());
+      mistakes.note(JsonValue(*tree_, member.value.node_ - 1).where() + ": " + error.what());
     }
   }
+  mistakes.finish();
 }
 
 void JsonValue::allow_only(std::initializer_list<std::string_view> known) const {

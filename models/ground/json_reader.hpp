@@ -73,7 +73,7 @@ class JsonValue {
   std::optional<JsonValue> find(std::string_view key) const;
   /// The member `key` of an object; fails with "missing key" when it is not there.
   JsonValue at(std::string_view key) const;
-  /// Fails when the object has a key that is not among `known`, naming the nearest.
+  /// Fails when the object has keys that are not among `known`: all of them, each with the nearest name.
   void allow_only(std::initializer_list<std::string_view> known) const;
   void allow_only(const std::vector<std::string_view>& known) const;
 

@@ -13,18 +13,19 @@ class Mistakes {
  public:
   /// Throws `Errors` where there are more than anybody reads.
   void note(const std::string& message) {
-    constexpr std::size_t kMost = 50;
     messages_.push_back(message);
     if (messages_.size() == kMost) throw Errors(messages_);
   }
-  /// Calls `read`; what it throws as `Error` is noted. Whether nothing was.
+  /// Calls `read`; what it throws as `Error` or `Errors` is noted. Whether nothing was.
   template <class Read>
   bool keep(Read read) {
     try {
       read();
       return true;
-    } catch (const Errors&) {
-      throw;
+    } catch (const Errors& errors) {
+      if (messages_.size() >= kMost) throw;  // those of this object: `read` notes, too
+      for (const std::string& message : errors.messages()) note(message);
+      return false;
     } catch (const Error& error) {
       note(error.what());
       return false;
@@ -38,6 +39,8 @@ class Mistakes {
   }
 
  private:
+  static constexpr std::size_t kMost = 50;
+
   std::vector<std::string> messages_;
 };
 

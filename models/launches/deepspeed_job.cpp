@@ -45,6 +45,16 @@ LaunchJob deepspeed_job(const Settings& settings) {
     ranks.microbatch_size = 1;
     job.note(LaunchNote::kAssumed, "one sample per microbatch: train_micro_batch_size_per_gpu is not said");
   }
+  const std::int64_t of_rank = number("train_micro_batch_size_per_gpu") * number("gradient_accumulation_steps");
+  if (job.batch > 0 && of_rank > 0) {
+    if (job.batch % of_rank != 0) {
+      settings.fail("train_batch_size",
+                    "expected a multiple of train_micro_batch_size_per_gpu times "
+                    "gradient_accumulation_steps, " +
+                        std::to_string(of_rank));
+    }
+    job.data_ranks = job.batch / of_rank;
+  }
   ranks.tensor =
       std::max<std::int64_t>(1, std::max(number("tensor_parallel.autotp_size"), number("tensor_parallel.tp_size")));
   ranks.context = std::max<std::int64_t>(1, number("sequence_parallel_size"));

@@ -44,13 +44,14 @@ struct LaunchJob {
   std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it
   std::int64_t nodes = 0;         ///< of the job; 0: not said
   std::int64_t per_node = 0;      ///< devices of a node; 0: not said
+  std::int64_t data_ranks = 0;    ///< that the samples of a step say; 0: they do not
   std::int64_t microbatches = 0;  ///< of a step; 0 before `place_launch`
   std::vector<LaunchNote> notes{};
 
   /// Ranks that hold one copy of the model.
   std::int64_t model_ranks() const { return parallelism.tensor * parallelism.context * pipeline; }
-  /// Devices that the file says; 0: it does not.
-  std::int64_t devices() const { return nodes * per_node; }
+  /// Devices that the file says, as nodes or by its samples; 0: it does not.
+  std::int64_t devices() const { return nodes > 0 ? nodes * per_node : data_ranks * model_ranks(); }
   void note(LaunchNote::Kind kind, std::string text) { notes.push_back({kind, std::move(text)}); }
 };
 

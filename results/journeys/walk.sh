@@ -33,7 +33,7 @@ walk 4 'plumbline validate hangs.txt'
 walk 6 'plumbline validate typos.txt'
 walk 12 'plumbline simulate mine.txt'
 walk 3 'plumbline simulate 1F1B -p 4 -m 8 --summary'
-walk 4 'plumbline simulate mine.txt --pdf mine.pdf --svg mine.svg --width 8.5 --caption "My schedule." --summary'
+walk 4 'plumbline simulate mine.txt --pdf mine.pdf --svg mine.svg --png mine.png --width 8.5 --caption "My schedule." --summary && ls -l mine.p*'
 
 echo "== B: an engineer, Llama-3-70B on 64 H100"
 walk 14 'plumbline plan --network llama3-70b --cluster h100-8x8 --batch 128 --runtime megatron --time-limit 60 --guide'

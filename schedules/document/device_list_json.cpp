@@ -36,15 +36,19 @@ struct Reaches {
 
 class ListReader {
  public:
+  explicit ListReader(Mistakes& mistakes) : mistakes_(mistakes) {}
+
   void items(const JsonValue& array, const Reaches& reaches) {
     for (const JsonValue& item : array.elements()) {
-      if (item.is_string()) {
-        action(item, reaches);
-      } else if (item.is_object()) {
-        block(item, reaches);
-      } else {
-        item.fail_expected("an action such as \"0F1\", or a repeat block");
-      }
+      mistakes_.keep([&] {
+        if (item.is_string()) {
+          action(item, reaches);
+        } else if (item.is_object()) {
+          block(item, reaches);
+        } else {
+          item.fail_expected("an action such as \"0F1\", or a repeat block");
+        }
+      });
     }
   }
 
@@ -87,7 +91,7 @@ class ListReader {
     list_.repeats.push_back(repeat);
     const JsonValue inside = json.at("actions");
     items(inside, reaches);
-    if (list_.actions.size() == repeat.begin) inside.fail("expected at least one action in a repeat block");
+    if (inside.size() == 0) inside.fail("expected at least one action in a repeat block");
     list_.repeats[slot].end = list_.actions.size();
   }
 
@@ -104,13 +108,14 @@ class ListReader {
     return advance;
   }
 
+  Mistakes& mistakes_;
   DeviceList list_;
 };
 
 }  // namespace
 
-DeviceList device_list_from_json(const JsonValue& json) {
-  ListReader reader;
+DeviceList device_list_from_json(const JsonValue& json, Mistakes& mistakes) {
+  ListReader reader(mistakes);
   reader.items(json, {});
   return reader.take();
 }

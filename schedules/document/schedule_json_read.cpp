@@ -6,6 +6,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "models/ground/mistakes.hpp"
 #include "schedules/document/device_list_json.hpp"
 #include "schedules/document/document_limits.hpp"
 #include "schedules/document/policy_work.hpp"
@@ -156,11 +157,42 @@ Slices slices_of(const JsonValue& json, std::int64_t num_microbatches) {
   return slices;
 }
 
-void read_sizes(const JsonValue& json, Schedule& schedule) {
-  schedule.num_devices = static_cast<std::int32_t>(json.at("num_devices").integer(1, kMostDocumentDevices));
-  schedule.num_stages = static_cast<std::int32_t>(json.at("num_stages").integer(1, kMostDocumentStages));
-  schedule.num_microbatches = json.at("num_microbatches").integer(1, kMostIndex);
-  const JsonValue per_update = json.at("microbatches_per_update");
+/// Reads members of a document one by one, so that the mistakes of all are told.
+class MemberReader {
+ public:
+  MemberReader(const JsonValue& json, Mistakes& mistakes)
+      : json_(json), mistakes_(mistakes), knows_all_(mistakes.keep([&] { json.allow_only(kKeys); })) {}
+
+  template <class Read>
+  void optional(std::string_view key, Read read) const {
+    if (const auto value = json_.find(key)) mistakes_.keep([&] { read(*value); });
+  }
+  /// Beside unknown keys it is not told which are missing: those, rightly spelt.
+  template <class Read>
+  void required(std::string_view key, Read read) const {
+    if (knows_all_ || json_.find(key)) mistakes_.keep([&] { read(json_.at(key)); });
+  }
+
+ private:
+  const JsonValue& json_;
+  Mistakes& mistakes_;
+  bool knows_all_;
+};
+
+/// Whether all of them are right; what the other members are depends on them.
+bool read_sizes(const MemberReader& members, Schedule& schedule) {
+  std::int64_t devices = 0;
+  std::int64_t stages = 0;
+  members.required("num_devices", [&](const JsonValue& of) { devices = of.integer(1, kMostDocumentDevices); });
+  members.required("num_stages", [&](const JsonValue& of) { stages = of.integer(1, kMostDocumentStages); });
+  members.required("num_microbatches",
+                   [&](const JsonValue& of) { schedule.num_microbatches = of.integer(1, kMostIndex); });
+  schedule.num_devices = static_cast<std::int32_t>(devices);
+  schedule.num_stages = static_cast<std::int32_t>(stages);
+  return devices > 0 && stages > 0 && schedule.num_microbatches > 0;
+}
+
+void read_updates(const JsonValue& per_update, Schedule& schedule) {
   const auto read = [&](const JsonValue& number) { return number.integer(1, schedule.num_microbatches); };
   if (!per_update.is_array()) {
     schedule.microbatches_per_update = {read(per_update)};
@@ -261,42 +293,62 @@ VocabularyStages vocabulary_of(const JsonValue& json, std::int32_t num_stages) {
   return stages;
 }
 
-void read_optional(const JsonValue& json, Schedule& schedule) {
+/// Members that say something of stages, devices or microbatches.
+void read_indexed(const MemberReader& members, Schedule& schedule) {
+  const auto device = [&](const JsonValue& d) { return DeviceId{index_of(d, schedule.num_devices)}; };
   const auto stage = [&](const JsonValue& s) { return StageId{index_of(s, schedule.num_stages)}; };
-  if (const auto mode = json.find("mode")) {
-    if (mode->text() != "training" && mode->text() != "forward") mode->fail_expected("\"training\" or \"forward\"");
-    schedule.forward_only = mode->text() == "forward";
-  }
-  if (const auto groups = json.find("reduce_groups")) {
-    schedule.reduce_groups = list_of<std::vector<DeviceId>>(*groups, [&](const JsonValue& group) {
-      return list_of<DeviceId>(group, [&](const JsonValue& d) { return DeviceId{index_of(d, schedule.num_devices)}; });
-    });
-  }
-  if (const auto sizes = json.find("microbatch_sizes")) {
-    schedule.microbatch_sizes = list_of<std::int64_t>(*sizes, [](const JsonValue& size) { return size.integer(1); });
-    if (static_cast<std::int64_t>(sizes->size()) != schedule.num_microbatches) {
-      sizes->fail("expected " + std::to_string(schedule.num_microbatches) + " sizes, found " +
-                  std::to_string(sizes->size()));
+  members.required("microbatches_per_update", [&](const JsonValue& of) { read_updates(of, schedule); });
+  members.required("placement", [&](const JsonValue& of) { read_placement(of, schedule); });
+  members.required("weights", [&](const JsonValue& of) { schedule.weights = weights_from_json(of, schedule); });
+  members.optional("reduce_groups", [&](const JsonValue& groups) {
+    schedule.reduce_groups = list_of<std::vector<DeviceId>>(
+        groups, [&](const JsonValue& group) { return list_of<DeviceId>(group, device); });
+  });
+  members.optional("microbatch_sizes", [&](const JsonValue& sizes) {
+    schedule.microbatch_sizes = list_of<std::int64_t>(sizes, [](const JsonValue& size) { return size.integer(1); });
+    if (static_cast<std::int64_t>(sizes.size()) != schedule.num_microbatches) {
+      sizes.fail("expected " + std::to_string(schedule.num_microbatches) + " sizes, found " +
+                 std::to_string(sizes.size()));
     }
-  }
-  if (const auto slices = json.find("slices")) schedule.slices = slices_of(*slices, schedule.num_microbatches);
-  if (const auto list = json.find("recompute")) {
-    schedule.recompute = list_of<Recompute>(*list, [&](const JsonValue& one) { return recompute_of(one, schedule); });
-  }
-  if (const auto edges = json.find("stage_edges")) {
-    for (const JsonValue& edge : edges->elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
-  }
-  if (const auto vocabulary = json.find("vocabulary")) {
-    schedule.vocabulary = vocabulary_of(*vocabulary, schedule.num_stages);
-  }
-  if (const auto edges = json.find("extra_edges")) {
-    for (const JsonValue& edge : edges->elements()) {
+  });
+  members.optional("slices", [&](const JsonValue& of) { schedule.slices = slices_of(of, schedule.num_microbatches); });
+  members.optional("recompute", [&](const JsonValue& list) {
+    schedule.recompute = list_of<Recompute>(list, [&](const JsonValue& one) { return recompute_of(one, schedule); });
+  });
+  members.optional("stage_edges", [&](const JsonValue& edges) {
+    for (const JsonValue& edge : edges.elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
+  });
+  members.optional("vocabulary",
+                   [&](const JsonValue& of) { schedule.vocabulary = vocabulary_of(of, schedule.num_stages); });
+}
+
+/// Members that can be read whatever the sizes are.
+void read_free(const MemberReader& members, Schedule& schedule) {
+  members.required("name", [&](const JsonValue& name) { schedule.name = name.text(); });
+  members.required("parameters", [&](const JsonValue& of) { schedule.parameters = parameters_of(of); });
+  members.optional("mode", [&](const JsonValue& mode) {
+    if (mode.text() != "training" && mode.text() != "forward") mode.fail_expected("\"training\" or \"forward\"");
+    schedule.forward_only = mode.text() == "forward";
+  });
+  members.optional("extra_edges", [&](const JsonValue& edges) {
+    for (const JsonValue& edge : edges.elements()) {
       const auto [before, after] = pair_of(edge, "[before, after]", action_from_json);
       schedule.extra_edges.push_back({before, after});
     }
+  });
+  members.optional("extras", [&](const JsonValue& extras) {
+    for (const auto& [name, work] : extras.members()) schedule.extras[std::string(name)] = extra_of(work);
+  });
+}
+
+/// `sizes_known`: whether it is known how many lists there must be.
+void read_devices(const JsonValue& devices, Schedule& schedule, bool sizes_known, Mistakes& mistakes) {
+  if (sizes_known && devices.size() != static_cast<std::size_t>(schedule.num_devices)) {
+    mistakes.note(devices.where() + ": expected a list for each of the " + std::to_string(schedule.num_devices) +
+                  " devices, found " + std::to_string(devices.size()));
   }
-  if (const auto extras = json.find("extras")) {
-    for (const auto& [name, work] : extras->members()) schedule.extras[std::string(name)] = extra_of(work);
+  for (const JsonValue& device : devices.elements()) {
+    mistakes.keep([&] { schedule.devices.push_back(device_list_from_json(device, mistakes)); });
   }
 }
 
@@ -306,25 +358,19 @@ Schedule schedule_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
   const JsonValue json = document.root();
   check_format(json, "plumbline-schedule", 1);
-  json.allow_only(kKeys);
   Schedule schedule;
-  schedule.name = json.at("name").text();
-  schedule.parameters = parameters_of(json.at("parameters"));
-  read_sizes(json, schedule);
-  read_placement(json.at("placement"), schedule);
-  schedule.weights = weights_from_json(json.at("weights"), schedule);
-  read_optional(json, schedule);
+  Mistakes mistakes;
+  const MemberReader members(json, mistakes);
+  read_free(members, schedule);
+  const bool sizes_known = read_sizes(members, schedule);
+  if (sizes_known) read_indexed(members, schedule);
   if (const auto policy = json.find("policy")) {
-    read_policy(*policy, schedule);
-    if (const auto lists = json.find("devices")) lists->fail("expected either 'devices' or 'policy'");
-    return schedule;
+    if (!mistakes.any()) mistakes.keep([&] { read_policy(*policy, schedule); });
+    members.optional("devices", [](const JsonValue& lists) { lists.fail("expected either 'devices' or 'policy'"); });
+  } else {
+    members.required("devices", [&](const JsonValue& of) { read_devices(of, schedule, sizes_known, mistakes); });
   }
-  const JsonValue devices = json.at("devices");
-  if (devices.size() != static_cast<std::size_t>(schedule.num_devices)) {
-    devices.fail("expected a list for each of the " + std::to_string(schedule.num_devices) + " devices, found " +
-                 std::to_string(devices.size()));
-  }
-  for (const JsonValue& device : devices.elements()) schedule.devices.push_back(device_list_from_json(device));
+  mistakes.finish();
   return schedule;
 }
 

@@ -10,6 +10,9 @@ reached fewer than 200 plans.
 
     tests/plans/round_trips.py build/release/tools/plumbline-simulator          # more than 200 plans
     tests/plans/round_trips.py build/release/tools/plumbline-simulator --few    # a sample
+    tests/plans/round_trips.py build/release/tools/plumbline-simulator --network gpt2-xl,llama2-7b    # only these
+
+What is broken is told on standard error as soon as it is found, and after every network how far the run is.
 """
 
 import argparse
@@ -91,7 +94,11 @@ class Trips:
         if found == expected:
             self.kept[kind] += 1
         else:
-            self.broken.append(f"{kind}: {shlex.join(words)}\n  expected {expected}\n  found    {found}")
+            self.note_broken(f"{kind}: {shlex.join(words)}\n  expected {expected}\n  found    {found}")
+
+    def note_broken(self, what):
+        self.broken.append(what)
+        print("NOT KEPT " + what, file=sys.stderr, flush=True)
 
     def check_launch(self, plan, runtime, options, folder):
         if "launch" not in plan:
@@ -132,7 +139,7 @@ class Trips:
             if result.returncode == 3:
                 self.refused["nothing fits"] += 1
             elif result.returncode != 0:
-                self.broken.append(f"{shlex.join(words)}\n  {result.stderr.strip()}")
+                self.note_broken(f"{shlex.join(words)}\n  {result.stderr.strip()}")
             else:
                 for plan in json.loads(pathlib.Path(folder, "answer.json").read_text())["best"]:
                     self.check(plan, runtime, options, folder)
@@ -141,42 +148,48 @@ class Trips:
         self.search(["--network", network, "--cluster", cluster, "--batch", "64", "--runtime", runtime, *self.ranges,
                      *options], runtime)
 
+    def typed_and_launched(self):
+        self.ranges = FEW_RANGES
+        for network, cluster, runtime, options in TYPED:
+            self.plans(network, cluster, runtime, options)
+        for name, options in LAUNCHES.items():
+            self.launched(name, options)
+
     def launched(self, name, options):
         """The plans for a job that exists; as that job computes, and priced as its own system runs."""
         before = self.reached
         system = {".toml": "torchtitan", ".json": "deepspeed"}.get(pathlib.Path(name).suffix, "megatron")
         self.search(["--from", str(DATA / name), *options, *LAUNCH_RANGES], system)
         if self.reached == before:
-            self.broken.append(f"plan --from {name}: found no plan")
+            self.note_broken(f"plan --from {name}: found no plan")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="plumbline or plumbline-simulator")
     parser.add_argument("--few", action="store_true", help="a sample")
+    parser.add_argument("--network", type=lambda names: names.split(","), help="only these, and no launch files")
     arguments = parser.parse_args()
-    networks, clusters, runtimes = FEW if arguments.few else (NETWORKS, CLUSTERS, RUNTIMES)
+    networks, clusters, runtimes = FEW if arguments.few else (arguments.network or NETWORKS, CLUSTERS, RUNTIMES)
     trips = Trips(str(pathlib.Path(arguments.program).resolve()), FEW_RANGES if arguments.few else [])
     for network in networks:
         for cluster in clusters:
             for runtime in runtimes:
                 trips.plans(network, cluster, runtime)
-    trips.ranges = FEW_RANGES
-    for network, cluster, runtime, options in TYPED:
-        trips.plans(network, cluster, runtime, options)
-    for name, options in LAUNCHES.items():
-        trips.launched(name, options)
+        print(f"{network}: {trips.reached} plans so far", file=sys.stderr, flush=True)
+    if not arguments.network:
+        trips.typed_and_launched()
     print(f"{trips.reached} plans")
     for kind, count in sorted(trips.kept.items()):
         print(f"{kind}: {count} plans with the same step, peak and verdict")
     for reason, count in trips.refused.most_common():
         print(f"refused {count} times: {reason}")
-    for broken in trips.broken:
-        print("NOT KEPT " + broken)
+    if trips.broken:
+        print(f"NOT KEPT: {len(trips.broken)}, told above")
     missing = {path.name for path in DATA.iterdir()} - set(LAUNCHES) - {"README.md"}
     if missing:
         print("NOT TRIED " + ", ".join(sorted(missing)))
-    if not arguments.few and trips.reached < LEAST:
+    if not arguments.few and not arguments.network and trips.reached < LEAST:
         print(f"expected at least {LEAST} plans")
         return 1
     return 1 if trips.broken or missing else 0

@@ -1,5 +1,7 @@
 #include "tools/ask/answer.hpp"
 
+#include <cstdint>
+
 #include <nlohmann/json.hpp>
 
 #include "tools/formats/findings.hpp"
@@ -12,6 +14,20 @@ std::string text_json(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::string_view group = bytes.substr(at, 3);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8U | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
+    for (std::size_t i = 0; i < 4; ++i) text += i <= group.size() ? kDigits[bits >> (18U - 6U * i) & 63U] : '=';
+  }
+  return text;
+}
+
 std::string lines_json(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += (text.empty() ? "" : ",") + text_json(line);
@@ -21,10 +37,20 @@ std::string lines_json(const std::vector<std::string>& lines) {
 }  // namespace
 
 void AnswerDocument::add_json(std::string_view name, std::string_view document) {
-  parts_ += ",\n" + text_json(name) + ":" + std::string(document);
+  begin_part(name);
+  text_ += document;
+}
+
+void AnswerDocument::add_pieces(std::string_view name, const std::function<void(const TextSink&)>& write) {
+  begin_part(name);
+  write([this](std::string_view piece) { text_ += piece; });
 }
 
 void AnswerDocument::add_text(std::string_view name, std::string_view text) { add_json(name, text_json(text)); }
+
+void AnswerDocument::add_bytes(std::string_view name, std::string_view bytes) {
+  add_json(name, '"' + base64(bytes) + '"');
+}
 
 void AnswerDocument::refuse(const std::string& where, const std::vector<Violation>& violations) {
   status = ExitStatus::kNo;
@@ -44,9 +70,23 @@ void AnswerDocument::refuse(const std::string& where, const std::vector<Violatio
   add_json("violations", rows.dump());
 }
 
-std::string AnswerDocument::text(const std::vector<std::string>& notes) const {
+std::string AnswerDocument::finish(const std::vector<std::string>& notes) {
+  text_.replace(0, head_size_, head(notes));
+  text_ += "}\n";
+  return std::move(text_);
+}
+
+std::string AnswerDocument::head(const std::vector<std::string>& notes) const {
   return "{\"version\":1,\"status\":" + std::to_string(static_cast<int>(status)) + ",\"notes\":" + lines_json(notes) +
-         ",\"findings\":" + lines_json(findings) + ",\"command\":" + text_json(command) + parts_ + "}\n";
+         ",\"findings\":" + lines_json(findings) + ",\"command\":" + text_json(command);
+}
+
+void AnswerDocument::begin_part(std::string_view name) {
+  if (head_size_ == 0) {
+    text_ += head({});  // not assigned: that would replace the memory
+    head_size_ = text_.size();
+  }
+  text_ += ",\n" + text_json(name) + ":";
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
@@ -89,19 +90,26 @@ AskedQuestionPtr asked_question(std::string_view name) {
   return kind->make();
 }
 
-Reply reply_to(std::string_view text) {
+ExitStatus ask(std::string_view text, std::string& document) {
+  AnswerDocument answer(std::exchange(document, {}));
   Request request = request_from_json(text);
   const AskedQuestionPtr question = asked_question(request.ask);
   settle_wanted(request, question->parts());
   const GivenFiles files(&request.files);
   const CollectedNotes notes;
-  AnswerDocument answer;
   take_request(question->options(), request);
   answer.command = command_of(question->options(), request);
   question->answer(request, answer);
-  return {.status = answer.status, .document = answer.text(notes.lines())};
+  document = answer.finish(notes.lines());
+  return answer.status;
 }
 
 std::string ask(std::string_view request) { return reply_to(request).document; }
+
+Reply reply_to(std::string_view request) {
+  Reply reply;
+  reply.status = ask(request, reply.document);
+  return reply;
+}
 
 }  // namespace plumb

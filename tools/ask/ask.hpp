@@ -15,6 +15,10 @@ namespace plumb {
 /// An invalid schedule and a job that does not fit in memory are answers, with status 3.
 std::string ask(std::string_view request);
 
+/// The same into `answer`, whose memory is used again: for loops over large timelines, where fresh memory would take as
+/// long as the simulation. Returns the exit status that a command would end with. After an `Error` `answer` is empty.
+ExitStatus ask(std::string_view request, std::string& answer);
+
 /// An answer document, and the exit status that a command would end with.
 struct Reply {
   ExitStatus status = ExitStatus::kDone;

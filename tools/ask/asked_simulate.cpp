@@ -56,7 +56,9 @@ class AskedSimulate final : public AskedQuestion {
  private:
   void add_parts(const PredictedJob& job, bool draws, const Request& request, AnswerDocument& answer) const {
     if (request.wants(kSummaryPart)) answer.add_json(kSummaryPart, timeline_to_json(job.timeline, true));
-    if (request.wants(kTimelinePart)) answer.add_json(kTimelinePart, timeline_to_json(job.timeline));
+    if (request.wants(kTimelinePart)) {
+      answer.add_pieces(kTimelinePart, [&](const TextSink& sink) { write_timeline_json(job.timeline, false, sink); });
+    }
     if (request.wants(kPagePart)) {
       answer.add_json(kPagePart,
                       page_data({.title = job.name, .sections = {{.title = job.name, .first = &job.timeline}}}));
@@ -66,7 +68,9 @@ class AskedSimulate final : public AskedQuestion {
     if (request.wants(kDrawingPart)) answer.add_text(kDrawingPart, prediction_text(job, question_, drawn));
     if (request.wants(kRunPart)) answer.add_json(kRunPart, schedule_to_json(job.schedule));
     for (const ReportFormat& format : report_formats()) {
-      if (request.wants(format.name)) answer.add_text(format.name, format.make({.steps = {&job.timeline, 1}}));
+      if (!request.wants(format.name)) continue;
+      const std::string file = format.make({.steps = {&job.timeline, 1}});
+      format.is_binary ? answer.add_bytes(format.name, file) : answer.add_text(format.name, file);
     }
   }
 

@@ -29,7 +29,9 @@ class AskedTrace final : public AskedQuestion {
     const Timeline& timeline = run.timeline();
     if (request.wants(kFigures)) answer.add_json(kFigures, timeline_to_json(timeline, true));
     if (request.wants(kRunProfile)) answer.add_json(kRunProfile, run_profile_to_json(question_.profile(run)));
-    if (request.wants(kMeasured)) answer.add_json(kMeasured, timeline_to_json(timeline));
+    if (request.wants(kMeasured)) {
+      answer.add_pieces(kMeasured, [&](const TextSink& sink) { write_timeline_json(timeline, false, sink); });
+    }
     if (request.wants(kRunPage)) {
       const std::string title = timeline.schedule.empty() ? timeline.machine : timeline.schedule;
       answer.add_json(kRunPage, page_data({.title = title, .sections = {{.title = title, .first = &timeline}}}));

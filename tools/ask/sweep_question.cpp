@@ -14,15 +14,24 @@ std::vector<std::string> values_of(const std::string& list, char separator) {
   return list.empty() ? std::vector<std::string>{""} : split(list, separator);
 }
 
+void add_schedule(const std::string& name, std::vector<std::string>& names) {
+  if (name == "all") {
+    for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
+    return;
+  }
+  if (name == "-" || !is_schedule_file(name)) schedule_named(name);
+  names.push_back(name);
+}
+
+/// Names stand apart or, as elsewhere, between commas; those of files may have commas.
 std::vector<std::string> names_of(const SweepQuestion& question) {
   std::vector<std::string> names;
-  for (const std::string& name : question.schedules) {
-    if (name == "all") {
-      for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
-    } else {
-      if (name == "-" || !is_schedule_file(name)) schedule_named(name);
-      names.push_back(name);
+  for (const std::string& given : question.schedules) {
+    if (given != "-" && is_schedule_file(given)) {
+      names.push_back(given);
+      continue;
     }
+    for (const std::string& name : split(given, ',')) add_schedule(name, names);
   }
   return names;
 }

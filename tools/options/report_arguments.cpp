@@ -19,10 +19,12 @@ constexpr std::array<std::string_view, 12> kWellKnownExtensions{".bmp",  ".csv",
 void check_kind(std::string_view option, std::string_view extension, const std::string& path) {
   const bool promises = std::ranges::any_of(kWellKnownExtensions, [&](auto end) { return path.ends_with(end); });
   if (!promises || path.ends_with(extension) || (extension == ".html" && path.ends_with(".htm"))) return;
-  if (path.ends_with(".png"))
-    throw Error("--" + std::string(option) + ": found '" + path + "': " + std::string(kNoPng));
+  std::string expected = "a name that ends in " + std::string(extension);
+  for (const ReportFormat& format : report_formats()) {
+    if (path.ends_with(format.extension)) expected += ", or --" + std::string(format.name) + " " + path;
+  }
   throw Error("--" + std::string(option) + ": writes " + std::string(extension) + " files, found '" + path +
-              "'; expected a name that ends in " + std::string(extension));
+              "'; expected " + expected);
 }
 
 }  // namespace
@@ -40,8 +42,9 @@ void ReportArguments::add_to(OptionTable& parser) {
   }
   parser
       .real("width", width, {kLeastPictureCm, kMostPictureCm},
-            "width of --svg, --pdf and --tikz in cm (default: 16; of --svg: as wide as its place); text keeps its size")
-      .text("caption", caption, "TEXT", "a caption under the picture of --svg and --pdf");
+            "width of --svg, --pdf, --png and --tikz in cm (default: 16; of --svg: as wide as its place); text keeps "
+            "its size")
+      .text("caption", caption, "TEXT", "a caption under the picture of --svg, --pdf and --png");
 }
 
 bool ReportArguments::takes_standard_output() const {
@@ -79,6 +82,8 @@ ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& ot
   const auto formats = report_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
     check_kind(formats[i].name, formats[i].extension, arguments.files[i]);
+    if (arguments.files[i].empty() || formats[i].why_not == nullptr || formats[i].why_not().empty()) continue;
+    throw Error("--" + std::string(formats[i].name) + ": " + std::string(formats[i].why_not()));
   }
   check_kind("json", ".json", arguments.json);
   if (!arguments.json.empty()) json_.emplace_back(arguments.json);

@@ -11,11 +11,9 @@
 
 namespace plumb {
 
-/// Said to who asks for a PNG.
+/// Said to who asks a command for a PNG that has SVG only.
 inline constexpr std::string_view kNoPng =
-    "pictures are written as SVG or PDF; for PNG write one of them and convert it: `rsvg-convert -z 2 a.svg -o a.png` "
-    "or "
-    "`pdftoppm -png -r 300 a.pdf a`";
+    "diagrams are written as SVG; for PNG convert one: `rsvg-convert -z 2 a.svg -o a.png`";
 
 /// Options for the files that a timeline is written to: `--json FILE` and one option per row of the report table.
 struct ReportArguments {

@@ -66,14 +66,33 @@ std::shared_ptr<SimulatedJob> simulate_request(const std::string& text, bool spa
   return job;
 }
 
-std::string report_of(const SimulatedJob& job, const std::string& name, std::optional<double> width,
-                      const std::string& caption) {
+/// The memory of a thread's answers: the next one is written where the last one was.
+thread_local std::string answer_memory;
+
+py::str answer_to(const std::string& request) {
+  {
+    const py::gil_scoped_release others_run;
+    ask(request, answer_memory);
+  }
+  return {answer_memory};
+}
+
+bool release_memory() {
+  answer_memory = std::string();
+  return release_freed_memory();
+}
+
+/// A text, or bytes of a file that is none.
+py::object report_of(const SimulatedJob& job, const std::string& name, std::optional<double> width,
+                     const std::string& caption) {
   if (width && !(*width >= kLeastPictureCm && *width <= kMostPictureCm)) {
     throw Error("width: expected 6 to 120 cm, found " + std::to_string(*width));
   }
   for (const ReportFormat& format : report_formats()) {
     if (format.name != name) continue;
-    return format.make({.steps = {&job.timeline, 1}, .style = {.width_cm = width, .caption = caption}});
+    const std::string file =
+        format.make({.steps = {&job.timeline, 1}, .style = {.width_cm = width, .caption = caption}});
+    return format.is_binary ? py::object(py::bytes(file)) : py::object(py::str(file));
   }
   throw Error("unknown report '" + name + "'");
 }
@@ -157,9 +176,9 @@ PYBIND11_MODULE(_core, module) {
   plumb::bind_timeline(module);
   module.def("simulate", &plumb::simulate_request, py::arg("request"), py::arg("spans"),
              py::call_guard<py::gil_scoped_release>());
-  module.def("ask", &plumb::ask, py::arg("request"), py::call_guard<py::gil_scoped_release>());
+  module.def("ask", &plumb::answer_to, py::arg("request"));
   module.def("keep_freed_memory", &plumb::keep_freed_memory);
-  module.def("release_freed_memory", &plumb::release_freed_memory);
+  module.def("release_freed_memory", &plumb::release_memory);
   module.def("options", [](const std::string& question) {
     std::vector<py::tuple> rows;
     const plumb::AskedQuestionPtr asked = plumb::asked_question(question);

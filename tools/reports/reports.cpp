@@ -7,6 +7,7 @@
 #include "tools/reports/report_html.hpp"
 #include "tools/reports/report_limit.hpp"
 #include "tools/reports/report_pdf.hpp"
+#include "tools/reports/report_png.hpp"
 #include "tools/reports/report_svg.hpp"
 #include "tools/reports/report_tikz.hpp"
 #include "tools/reports/report_trace.hpp"
@@ -44,15 +45,26 @@ std::string picture_of(const ReportedRun& run) {
 }
 
 constexpr std::array kReportFormats{
-    ReportFormat{"trace", ".json", "Chrome trace events for Perfetto or chrome://tracing", of_shown<trace_report>,
-                 &kTraceLimit},
-    ReportFormat{"html", ".html", "interactive page for a browser; one file that needs no network", page_of_run,
-                 &kPageLimit},
-    ReportFormat{"svg", ".svg", "picture as SVG (rsvg-convert, Inkscape and browsers make PNG and PDF of it)",
-                 picture_of<svg_report>},
+    ReportFormat{.name = "trace",
+                 .extension = ".json",
+                 .summary = "Chrome trace events for Perfetto or chrome://tracing",
+                 .make = of_shown<trace_report>,
+                 .limit = &kTraceLimit},
+    ReportFormat{.name = "html",
+                 .extension = ".html",
+                 .summary = "interactive page for a browser; one file that needs no network",
+                 .make = page_of_run,
+                 .limit = &kPageLimit},
+    ReportFormat{"svg", ".svg", "picture as SVG", picture_of<svg_report>},
     ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},
     ReportFormat{"tikz", ".tex", "picture for LaTeX: a tikzpicture", picture_of<tikz_report>},
     ReportFormat{"pdf", ".pdf", "picture as PDF, for papers", picture_of<pdf_report>},
+    ReportFormat{.name = "png",
+                 .extension = ".png",
+                 .summary = "picture as PNG, 300 dots an inch",
+                 .make = picture_of<png_report>,
+                 .why_not = why_no_png,
+                 .is_binary = true},
 };
 
 }  // namespace

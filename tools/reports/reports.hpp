@@ -28,6 +28,8 @@ struct ReportFormat {
   std::string_view summary;                     ///< one line for the help page
   std::string (*make)(const ReportedRun& run);  ///< the whole file; timelines must have spans
   const ReportLimit* limit = nullptr;           ///< null: shows any number of spans
+  std::string_view (*why_not)() = nullptr;      ///< why this program cannot make it (empty: it can); none: all can
+  bool is_binary = false;                       ///< the file is no text
 };
 
 /// All formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}` and its row in reports.cpp. Pages

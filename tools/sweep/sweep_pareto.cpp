@@ -31,8 +31,8 @@ double slowness_of(const SweepResult& result) {
 }
 
 std::string memory_text(const SweepFigures& figures) {
-  return figures.peak_memory_bytes > 0 ? bytes_text(figures.peak_memory_bytes)
-                                       : number_text(figures.peak_device_stashes);
+  if (figures.peak_memory_bytes > 0) return bytes_text(figures.peak_memory_bytes);
+  return number_text(figures.peak_device_stashes) + (figures.peak_device_stashes == 1 ? " stash" : " stashes");
 }
 
 }  // namespace
@@ -82,6 +82,7 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
                    time_text(static_cast<std::int64_t>(figures.step_time_ns))});
   };
   for (const std::vector<std::size_t>& front : pareto_fronts(results)) std::ranges::for_each(front, add);
+  table.leave_out_empty_columns();
   return table.to_string();
 }
 

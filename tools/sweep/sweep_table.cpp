@@ -94,6 +94,7 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
     }
     table.add_row(std::move(cells));
   }
+  table.leave_out_empty_columns();
   return table.to_string();
 }
 

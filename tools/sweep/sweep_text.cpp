@@ -29,6 +29,13 @@ std::string sweep_text(const std::vector<SweepResult>& results) {
     text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
             pareto_table(results);
   }
+  const bool counted = std::ranges::any_of(
+      results, [](const SweepResult& each) { return each.figures && each.figures->peak_memory_bytes == 0; });
+  if (counted) {
+    text +=
+        "\nstash: what a device keeps of one microbatch for 1/p of the network, from its forward to its backward\n"
+        "       (with --memory: a unit of that)\n";
+  }
   if (!results.front().stands_on.empty()) text += "\n" + results.front().stands_on + "\n";
   return text;
 }

@@ -13,6 +13,15 @@ void TextTable::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+void TextTable::leave_out_empty_columns() {
+  for (std::size_t i = columns_.size(); i-- > 0;) {
+    const auto says_nothing = [i](const std::vector<std::string>& row) { return row[i].empty() || row[i] == "-"; };
+    if (rows_.empty() || !std::ranges::all_of(rows_, says_nothing)) continue;
+    columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(i));
+    for (auto& row : rows_) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 std::string TextTable::to_string() const {
   std::vector<std::size_t> widths;
   for (const Column& column : columns_) {

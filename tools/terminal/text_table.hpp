@@ -25,6 +25,9 @@ class TextTable {
   /// Cells from the left; missing ones are empty.
   void add_row(std::vector<std::string> cells);
 
+  /// Leaves out columns that say nothing: every cell is empty or "-".
+  void leave_out_empty_columns();
+
   /// Every line ends with a line feed; no line ends with spaces.
   std::string to_string() const;
 

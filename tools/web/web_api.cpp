@@ -31,9 +31,7 @@ PLUMB_EXPORT(plumb_free) void plumb_free(void* room) { std::free(room); }
 /// answer is an object with the member `error`: why.
 PLUMB_EXPORT(plumb_ask) int plumb_ask(const char* request, std::size_t size) {
   try {
-    plumb::Reply reply = plumb::reply_to(std::string_view(request, size));
-    answer = std::move(reply.document);
-    return static_cast<int>(reply.status);
+    return static_cast<int>(plumb::ask(std::string_view(request, size), answer));
   } catch (const plumb::CannotRun& error) {
     return refuse(plumb::ExitStatus::kNo, error.what());
   } catch (const plumb::Error& error) {

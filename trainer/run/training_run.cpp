@@ -8,6 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/runnability/deadlock.hpp"
+#include "trainer/plan/memory_room.hpp"
 #include "trainer/run/device_report.hpp"
 #include "trainer/run/measured_timeline.hpp"
 #include "trainer/run/parameters.hpp"
@@ -128,6 +129,7 @@ TrainingRun::TrainingRun(const TrainOptions& options)
   check_processes(plan_, executor_);
   check_links(plan_, executor_);
   check_pace(plan_, executor_);
+  check_room(plan_, own_device(options));
   if (processes() != nullptr) {
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
   }

@@ -161,6 +161,18 @@ TEST_CASE("DeepSpeed's configuration says the batch and what is sharded, and not
   CHECK(pipeline.pipeline == 4);
   CHECK(pipeline.parallelism.recompute == ActivationRecompute::kFull);
   CHECK(pipeline.parallelism.precision == Precision{});
+  CHECK(pipeline.devices() == 0);
+}
+
+TEST_CASE("the samples of a step of DeepSpeed say how many devices there are") {
+  const auto job = [](const std::string& batch) {
+    return read_launch(R"({"train_batch_size": )" + batch +
+                           R"(, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 3,
+                           "pipeline": {"stages": 3}})",
+                       "x.json");
+  };
+  CHECK(job("63").devices() == 63);  // 21 ranks, with 3 stages each
+  CHECK_THROWS_WITH_AS(job("64"), doctest::Contains("train_batch_size: expected a multiple of"), Error);
 }
 
 TEST_CASE("layouts say how many layers every stage has") {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
@@ -175,6 +176,38 @@ TEST_CASE("wrong items of a list are refused with their place") {
         "devices[0][0]: unknown key 'action' (did you mean 'actions'?)");
   CHECK(refusal("devices", "[[{\"repeat\": 2, \"actions\": []}]]") ==
         "devices[0][0].actions: expected at least one action in a repeat block");
+}
+
+TEST_CASE("all mistakes of a document are told at once") {
+  std::string text = with("weights", R"({"policy": "stsh"})");
+  const auto replace = [&](std::string_view old, std::string_view mistaken) {
+    const std::size_t at = text.find(old);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, old.size(), mistaken);
+  };
+  const auto messages = [&] {
+    try {
+      schedule_from_json(text, "x.json");
+    } catch (const Errors& errors) {
+      return errors.messages();
+    } catch (const Error& error) {
+      return std::vector<std::string>{error.what()};
+    }
+    return std::vector<std::string>{};
+  };
+  replace("\"name\"", "\"nmae\"");
+  replace("\"0F1\"", "\"0Q1\"");
+  replace("\"0B1\"", R"({"repeat": 2, "actions": ["0B", 7]})");
+  const std::vector<std::string> found = messages();
+  REQUIRE(found.size() == 5);  // nothing of the missing name, which is there misspelt
+  const char* const expected[] = {"unknown key 'nmae'", "weights.policy: unknown weight policy",
+                                  "devices[0][1]: action '0Q1'", "devices[0][3].actions[0]: action '0B'",
+                                  "devices[0][3].actions[1]: expected an action"};
+  for (std::size_t i = 0; i < found.size(); ++i)
+    CHECK_MESSAGE(found[i].find(expected[i]) != std::string::npos, found[i]);
+  replace("\"num_stages\":1", "\"num_stages\":0");  // what depends on it is not told
+  CHECK(messages().size() == 5);
+  CHECK(messages()[1].find("num_stages: expected an integer from 1") != std::string::npos);
 }
 
 TEST_CASE("repeat blocks that move an index out of range are refused before anything is expanded") {

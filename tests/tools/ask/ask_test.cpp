@@ -13,6 +13,7 @@
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
+#include "tools/reports/report_png.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -192,6 +193,40 @@ TEST_CASE("the text of an answer is what the command prints") {
     CHECK(answer.at("text") == printed.out);
     CHECK(answer.at("status") == printed.status);
   }
+}
+
+TEST_CASE("an answer is written into the memory of the last one, with the same bytes") {
+  const std::string large =
+      R"({"ask": "simulate", "schedule": "1f1b", "devices": 8, "microbatches": 64, "want": ["timeline"]})";
+  const std::string noted = R"({"ask": "simulate", "schedule": "zb-h1", "devices": 4, "microbatches": 8,
+      "network": "gpt2-small", "cluster": "a100", "memory-limit": "1GiB", "want": ["timeline", "text"]})";
+  std::string answer;
+  CHECK(ask(large, answer) == plumb::ExitStatus::kDone);
+  CHECK(answer == ask(large));
+  CHECK(json::parse(answer).at("timeline").at("spans").size() == 8 * (2 * 64 + 1));
+  const char* const memory = answer.data();
+  CHECK(ask(noted, answer) == plumb::ExitStatus::kNo);  // findings make the beginning longer than was expected
+  CHECK(answer == ask(noted));
+  CHECK(!json::parse(answer).at("findings").empty());
+  ask(large, answer);
+  CHECK(answer.data() == memory);
+  CHECK_THROWS_AS(ask(R"({"ask": "simulate"})", answer), Error);
+  CHECK(answer.empty());
+}
+
+TEST_CASE("a picture that is no text is answered in base64, with the bytes of the file") {
+  const ScratchDirectory scratch;
+  const std::string request =
+      R"({"ask": "simulate", "schedule": "1f1b", "devices": 2, "microbatches": 3, "want": ["png"]})";
+  if (!plumb::why_no_png().empty()) {
+    CHECK(refusal(request).find("libagg-dev") != std::string::npos);
+    return;
+  }
+  const std::string text = json::parse(ask(request)).at("png");
+  std::ofstream(scratch.path() / "picture.txt") << text;
+  const CommandResult same = run_command(
+      "plumbline simulate 1f1b -p 2 -m 3 --png p.png && base64 -d picture.txt | cmp - p.png", scratch.path());
+  CHECK(same.status == 0);
 }
 
 TEST_CASE("texts stand in for files, and mistakes in them are named") {

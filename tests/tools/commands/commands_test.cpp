@@ -198,11 +198,11 @@ TEST_CASE("every report format is written by its option and says nothing on stan
   const ScratchDirectory scratch;
   const CommandResult result = run_command(
       "plumbline simulate 1f1b -p 2 -m 4 --cost F=1,B=2 --json a.json --trace t.json --html p.html --svg p.svg --csv "
-      "s.csv --tikz p.tikz",
+      "s.csv --tikz p.tikz --pdf p.pdf",
       scratch.path());
   CHECK(result.status == 0);
   CHECK(result.err == "");
-  CHECK(scratch.listing() == "a.json p.html p.svg p.tikz s.csv t.json");
+  CHECK(scratch.listing() == "a.json p.html p.pdf p.svg p.tikz s.csv t.json");
   CHECK(has(result.out, "d0 | F0 F1"));
   CHECK(!has(result.out, "\033"));
 }
@@ -253,6 +253,7 @@ TEST_CASE("a sweep tells impossible points apart and fails only when all are imp
 
 TEST_CASE("a sweep's rows are the single simulations") {
   const CommandResult sweep = run("plumbline sweep gpipe zb-h1 -p 2,4 -m 4:8:4 --cost F=1,I=2,W=1 --csv -");
+  CHECK(run("plumbline sweep gpipe,zb-h1 -p 2,4 -m 4:8:4 --cost F=1,I=2,W=1 --csv -").out == sweep.out);
   std::vector<std::string> rows;
   for (std::size_t at = sweep.out.find('\n') + 1; at < sweep.out.size(); at = sweep.out.find('\n', at) + 1) {
     rows.push_back(sweep.out.substr(at, sweep.out.find('\n', at) - at));

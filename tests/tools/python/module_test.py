@@ -76,6 +76,14 @@ class Simulate(unittest.TestCase):
         self.assertIn("<svg", run._repr_svg_())
         self.assertIn("<svg", run._repr_html_())
 
+    def test_png_is_a_picture_of_the_asked_width_and_no_text(self):
+        run = plumbline.simulate("1f1b", devices=2, microbatches=3)
+        picture = run.png(width=8.5, caption="two devices")
+        self.assertEqual(picture[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(int.from_bytes(picture[16:20], "big"), 1004)  # 8.5 cm at 300 dots an inch
+        with self.assertRaisesRegex(plumbline.Error, "expected `timeline.png\\(\\)`"):
+            run.report("png")
+
     def test_memory_is_kept_for_the_next_timeline_and_can_be_given_back(self):
         import resource
         size = {"devices": 32, "microbatches": 256, "chunks": 2, "cost": "F=1,B=2"}

@@ -23,6 +23,17 @@ TEST_CASE("a title of two lines stands above its column, and other titles on the
         "0        3 ms\n");
 }
 
+TEST_CASE("columns that say nothing are left out where that is asked for") {
+  plumb::TextTable table({{"schedule"}, {"limit", '>'}, {"m", '>'}, {"remark"}});
+  table.add_row({"1f1b", "-", "8"});
+  table.add_row({"zb-h1", "-", "-", ""});
+  table.leave_out_empty_columns();
+  CHECK(table.to_string() ==
+        "schedule  m\n"
+        "1f1b      8\n"
+        "zb-h1     -\n");
+}
+
 TEST_CASE("letters of several bytes take one column") {
   plumb::TextTable table({{"time", '>'}, {"unit"}});
   table.add_row({"1 µs", "x"});

@@ -93,7 +93,17 @@ class Timeline:
         width: of a picture (svg, pdf, tikz), in cm. caption: stands under it (svg, pdf).
         """
         self._need_spans()
-        return self._job.report(name, width, caption)
+        text = self._job.report(name, width, caption)
+        if not isinstance(text, str):
+            raise _core.Error(f"the report {name!r} is no text, expected `timeline.{name}()`")
+        return text
+
+    def png(self, *, width: Optional[float] = None, caption: str = "") -> bytes:
+        """The picture as a PNG file, 300 dots an inch. width: in cm (default: 16). caption: stands under it."""
+        self._need_spans()
+        picture = self._job.report("png", width, caption)
+        assert isinstance(picture, bytes)
+        return picture
 
     def _need_spans(self) -> None:
         if not self._has_spans:

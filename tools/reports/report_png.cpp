@@ -1,0 +1,177 @@
+#include "tools/reports/report_png.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <agg2/agg_conv_stroke.h>
+#include <agg2/agg_gsv_text.h>
+#include <agg2/agg_path_storage.h>
+#include <agg2/agg_pixfmt_rgb.h>
+#include <agg2/agg_rasterizer_scanline_aa.h>
+#include <agg2/agg_renderer_base.h>
+#include <agg2/agg_renderer_scanline.h>
+#include <agg2/agg_scanline_u.h>
+#include <agg2/agg_span_allocator.h>
+
+#include "tools/reports/paper_picture.hpp"
+#include "tools/reports/png_file.hpp"
+#include "tools/reports/report_palette.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr double kPointsPerInch = 72;
+constexpr double kUsualDots = 300;  ///< an inch
+constexpr double kMostDots = 64e6;
+
+// Of the strokes of letters, in units of their size: that of Helvetica's capitals; as wide as makes the mean letter as
+// wide as Helvetica's; how thick they are.
+constexpr double kLetterHeight = 0.72;
+constexpr double kLetterWidth = 0.58;
+constexpr double kLetterStroke = 0.08;
+
+agg::rgba8 rgb_of(std::string_view colour) {
+  const auto part = [&](std::size_t at) {
+    return static_cast<unsigned>(std::stoi(std::string(colour.substr(at, 2)), nullptr, 16));
+  };
+  return {part(1), part(3), part(5)};
+}
+
+/// Colours of pixels inside a hatched box.
+class HatchSpans {
+ public:
+  /// `scale`: pixels a point. `top`, in points: where the first row of pixels begins.
+  HatchSpans(std::string_view stripe, double scale, double top)
+      : stripe_(rgb_of(stripe)), lane_(rgb_of(kPaperLane)), scale_(scale), top_(top) {}
+
+  void prepare() {}
+
+  void generate(agg::rgba8* pixels, int x, int y, unsigned length) const {
+    for (unsigned i = 0; i < length; ++i) {
+      const double right = (x + static_cast<double>(i) + 0.5) / scale_;
+      const double up = top_ - (y + 0.5) / scale_;
+      const double across = (right + up) * std::sqrt(0.5);
+      const double place = across - std::floor(across / kHatchStep) * kHatchStep;
+      // How far inside the stripe the pixel's middle is; an edge is a pixel wide.
+      const double inside = std::min(place, kHatchStripe - place);
+      const double outside = kHatchStep - place;  // before the next stripe
+      const double share = std::clamp(0.5 + std::max(inside, -outside) * scale_, 0.0, 1.0);
+      pixels[i] = lane_.gradient(stripe_, share);
+    }
+  }
+
+ private:
+  agg::rgba8 stripe_;
+  agg::rgba8 lane_;
+  double scale_;
+  double top_;
+};
+
+/// Draws nothing: finds how large a picture will be.
+class NoCanvas final : public PaperCanvas {
+ public:
+  void fill(const PaperBox&, std::string_view) override {}
+  void hatch(const PaperBox&, std::size_t) override {}
+  void text(const PaperPoint&, double, std::string_view, std::string_view) override {}
+};
+
+class PngCanvas final : public PaperCanvas {
+ public:
+  explicit PngCanvas(const PaperBox& covered)
+      : scale_(std::min(kUsualDots / kPointsPerInch, std::sqrt(kMostDots / (covered.width * covered.height)))),
+        left_(covered.x),
+        top_(covered.y + covered.height),
+        width_(static_cast<unsigned>(std::ceil(covered.width * scale_))),
+        height_(static_cast<unsigned>(std::ceil(covered.height * scale_))),
+        pixels_(std::size_t{3} * width_ * height_, 255),
+        rows_(pixels_.data(), width_, height_, static_cast<int>(3 * width_)),
+        format_(rows_),
+        renderer_(format_) {}
+
+  void fill(const PaperBox& box, std::string_view colour) override {
+    outline(box);
+    agg::render_scanlines_aa_solid(rasterizer_, line_, renderer_, rgb_of(colour));
+  }
+
+  void hatch(const PaperBox& box, std::size_t cause) override {
+    outline(box);
+    HatchSpans spans(kIdleColours[cause], scale_, top_);
+    agg::render_scanlines_aa(rasterizer_, line_, renderer_, allocator_, spans);
+  }
+
+  void text(const PaperPoint& at, double size, std::string_view words, std::string_view colour) override {
+    agg::gsv_text letters;
+    letters.flip(true);
+    letters.size(kLetterHeight * size * scale_, kLetterWidth * size * scale_);
+    letters.start_point(x(at.x), y(at.y));
+    letters.text(drawable(words).c_str());
+    agg::conv_stroke<agg::gsv_text> strokes(letters);
+    strokes.width(kLetterStroke * size * scale_);
+    strokes.line_cap(agg::round_cap);
+    strokes.line_join(agg::round_join);
+    rasterizer_.add_path(strokes);
+    agg::render_scanlines_aa_solid(rasterizer_, line_, renderer_, rgb_of(colour));
+  }
+
+  std::string file() const { return png_file(width_, height_, pixels_, scale_ * kPointsPerInch); }
+
+ private:
+  double x(double points) const { return (points - left_) * scale_; }
+  double y(double points) const { return (top_ - points) * scale_; }
+
+  void outline(const PaperBox& box) {
+    agg::path_storage path;
+    path.move_to(x(box.x), y(box.y));
+    path.line_to(x(box.x + box.width), y(box.y));
+    path.line_to(x(box.x + box.width), y(box.y + box.height));
+    path.line_to(x(box.x), y(box.y + box.height));
+    path.close_polygon();
+    rasterizer_.add_path(path);
+  }
+
+  /// The strokes are ASCII: µ becomes u, other letters question marks.
+  static std::string drawable(std::string_view words) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(words[i]);
+      if (words.substr(i).starts_with("µ")) {
+        text += 'u';
+        ++i;
+      } else if (byte >= 0x20 && byte < 0x7F) {
+        text += words[i];
+      } else if ((byte & 0xC0U) != 0x80U) {
+        text += '?';
+      }
+    }
+    return text;
+  }
+
+  double scale_;  ///< pixels a point
+  double left_;
+  double top_;
+  unsigned width_;
+  unsigned height_;
+  std::vector<unsigned char> pixels_;
+  agg::rendering_buffer rows_;
+  agg::pixfmt_rgb24 format_;
+  agg::renderer_base<agg::pixfmt_rgb24> renderer_;
+  agg::rasterizer_scanline_aa<> rasterizer_;
+  agg::scanline_u8 line_;
+  agg::span_allocator<agg::rgba8> allocator_;
+};
+
+}  // namespace
+
+std::string png_report(const Timeline& timeline, const PictureStyle& style) {
+  NoCanvas measured;
+  PngCanvas canvas(draw_on_paper(timeline, style, measured));
+  draw_on_paper(timeline, style, canvas);
+  return canvas.file();
+}
+
+std::string_view why_no_png() { return {}; }
+
+}  // namespace plumb
