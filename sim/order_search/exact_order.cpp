@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-constexpr Ticks kNoTime = std::numeric_limits<Ticks>::max() / 4;
+constexpr Ticks kNoStart = std::numeric_limits<Ticks>::max() / 4;
 /// States that are kept per combination of counts, and in all.
 constexpr std::size_t kMostAlike = 12;
 constexpr std::size_t kMostVainStates = 2'000'000;
@@ -130,8 +130,8 @@ class MakespanTree {
   bool work_fits() const {
     for (std::size_t d = 0; d < on_.size(); ++d) {
       Ticks work = 0;
-      Ticks begin = kNoTime;
-      Ticks tail = kNoTime;
+      Ticks begin = kNoStart;
+      Ticks tail = kNoStart;
       for (const std::int32_t b : on_[d]) {
         if (state_.left(b) == 0) continue;
         work += state_.left(b) * problem_.block(b).time;
@@ -176,7 +176,7 @@ class MakespanTree {
   /// What could be done next by some device: the block that ends first.
   std::int32_t first_to_end() const {
     std::int32_t first = -1;
-    Ticks ends = kNoTime;
+    Ticks ends = kNoStart;
     for (std::int32_t b = 0; b < problem_.size(); ++b) {
       if (!can_start(b)) continue;
       const Ticks end = state_.earliest(b) + problem_.block(b).time;

@@ -24,7 +24,7 @@ class ShapeWriter {
                 .time = costs_.forward,
                 .stash = 1,
                 .inputs = {},
-                .action = {}},
+                .action = action_of(problem_.size(), Op::kF, 0)},
                std::move(inputs));
   }
 
@@ -37,7 +37,7 @@ class ShapeWriter {
                 .time = costs_.shared_forward,
                 .stash = costs_.shared_stash,
                 .inputs = {},
-                .action = {}},
+                .action = action_of(problem_.size(), Op::kX, 0)},
                std::move(inputs));
   }
 
@@ -68,6 +68,7 @@ class ShapeWriter {
       block.name[0] = block.name[0] == 's' ? 't' : 'b';
       block.time = block.devices.size() > 1 ? costs_.shared_backward : costs_.backward;
       block.stash = -block.stash;
+      if (block.action.op == Op::kF) block.action.op = Op::kB;
       backward_of[static_cast<std::size_t>(b)] = add(std::move(block), std::move(inputs));
     }
     return std::move(problem_);
