@@ -31,9 +31,11 @@ bool is_plain(const Schedule& schedule) {
 
 std::vector<CatalogueCandidate> catalogue_candidates(const ScheduleParams& params, std::int64_t most_kept) {
   std::vector<CatalogueCandidate> candidates;
+  double stages_per_device = 1;
   const auto add = [&](const ScheduleSpec& spec, const std::map<std::string, std::string>& options) {
     ScheduleParams asked = params;
     asked.options = options;
+    asked.memory_limit *= stages_per_device;
     try {
       CatalogueCandidate made{.name = std::string(spec.name), .schedule = generate(spec.name, asked)};
       for (const auto& [key, value] : options) made.name += " " + key + "=" + value;
@@ -45,7 +47,13 @@ std::vector<CatalogueCandidate> catalogue_candidates(const ScheduleParams& param
     if (!is_candidate(spec)) continue;
     add(spec, {});
     if (most_kept > 0 && spec.has_option("limit")) add(spec, {{"limit", std::to_string(most_kept)}});
-    if (spec.name == "zb-v") add(spec, {{"order", "search"}});
+    // Searched schedules count stashes of a stage; where the limit is one of other units, the first one fits.
+    const bool counts = spec.placement == "v" && params.memory_limit > 0;
+    for (stages_per_device = 1; stages_per_device <= (counts ? 2 : 1); ++stages_per_device) {
+      if (spec.name == "zb-v") add(spec, {{"order", "search"}});
+      if (stages_per_device > 1) add(spec, {});
+    }
+    stages_per_device = 1;
   }
   return candidates;
 }

@@ -151,6 +151,14 @@ class BlockWriter {
   BlockProblem problem_;
 };
 
+/// F, B, I, W and updates; an R drops and makes stashes again, moves take them elsewhere.
+bool has_only_passes(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::all_of(list.actions,
+                               [](const Action& action) { return action.op <= Op::kW || action.op == Op::kU; });
+  });
+}
+
 }  // namespace
 
 std::string why_no_blocks(const Schedule& schedule) {
@@ -160,6 +168,7 @@ std::string why_no_blocks(const Schedule& schedule) {
   if (schedule.slices || !schedule.microbatch_sizes.empty()) return "its microbatches are not alike";
   if (!schedule.recompute.empty()) return "it recomputes activations";
   if (schedule.vocabulary || !schedule.extras.empty() || !schedule.extra_edges.empty()) return "it has extra work";
+  if (!has_only_passes(schedule)) return "its lists hold more than passes and updates";
   if (schedule.forward_only) return "it trains nothing";
   if (schedule.microbatches_per_update.size() != 1 ||
       schedule.microbatches_per_update.front() != schedule.num_microbatches) {

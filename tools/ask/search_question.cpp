@@ -125,6 +125,7 @@ OrderSearchAnswer SearchQuestion::answer() const {
   answer.devices = *devices;
   answer.microbatches = *microbatches;
   answer.memory_limit = asked.memory_limit;
+  answer.counts_stashes = !asked.cost.empty() && asked.memory.empty();
   if (answer.found.orders.empty()) return answer;
   const SearchedJob job(asked, documents, simulation);
   SearchedOrder& best = answer.found.orders.front();

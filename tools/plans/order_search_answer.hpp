@@ -12,8 +12,9 @@ struct OrderSearchAnswer {
   ScheduleSearchAnswer found;
   std::int64_t devices = 0;
   std::int64_t microbatches = 0;
-  std::string costs;         ///< "F=1,B=2", "llama3-8b on h100"
-  std::string memory_limit;  ///< as given; empty: none
+  std::string costs;            ///< "F=1,B=2", "llama3-8b on h100"
+  std::string memory_limit;     ///< as given; empty: none
+  bool counts_stashes = false;  ///< memory is counted in stashes of 1/p of the model
 };
 
 /// The best order with its bound, the other orders, and the smallest periods.

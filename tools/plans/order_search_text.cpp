@@ -20,7 +20,7 @@ std::string gap_text(const SearchedOrder& order) {
   return percent_text(static_cast<double>(order.timeline.makespan - order.bound) / static_cast<double>(order.bound));
 }
 
-std::string peak_text(const SearchedOrder& order) {
+std::string peak_text(const SearchedOrder& order, bool counts_stashes) {
   double stashes = 0;
   std::int64_t bytes = 0;
   for (const DeviceSummary& device : order.timeline.devices) {
@@ -29,7 +29,7 @@ std::string peak_text(const SearchedOrder& order) {
   }
   if (bytes > 0) return bytes_text(bytes);
   const auto& schedule = order.schedule;
-  const bool several = schedule.num_stages > schedule.num_devices;
+  const bool several = counts_stashes && schedule.num_stages > schedule.num_devices;
   return number_text(several ? stashes * schedule.num_devices / schedule.num_stages : stashes);
 }
 
@@ -68,7 +68,7 @@ std::string orders_text(const OrderSearchAnswer& answer) {
     const Timebase base = order.timeline.base;
     table.add_row({order.name, std::string(kOriginNames[static_cast<std::size_t>(order.origin)]),
                    ticks_text(order.timeline.makespan, base), order.bound == 0 ? "" : ticks_text(order.bound, base),
-                   gap_text(order), peak_text(order)});
+                   gap_text(order), peak_text(order, answer.counts_stashes)});
   }
   return table.to_string();
 }

@@ -8,6 +8,7 @@
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
+#include "sim/order_search/schedule_blocks.hpp"
 #include "sim/simulate.hpp"
 
 TEST_SUITE_BEGIN("sim");
@@ -109,6 +110,14 @@ TEST_CASE("steps are the same every time, stay in the memory, and never make an 
   CHECK(timeline.makespan == one.makespan);
   CHECK(run.fits(timeline));
   CHECK(one.simulations == 3'000);
+}
+
+TEST_CASE("a schedule that recomputes has no bound of one that does not") {
+  const Schedule varuna = generate("varuna", {.num_devices = 3, .num_microbatches = 6});
+  CHECK(why_no_blocks(varuna) == "its lists hold more than passes and updates");
+  CHECK(why_no_blocks(generate("zb-h1", {.num_devices = 3, .num_microbatches = 6})).empty());
+  CHECK(why_no_blocks(generate("gems", {.num_devices = 4, .num_microbatches = 6})) ==
+        "it has several copies of the model");
 }
 
 TEST_CASE("lists with more than passes and updates are not changed in steps") {
