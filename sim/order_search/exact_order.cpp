@@ -83,7 +83,6 @@ class MakespanTree {
         tails_(tails_of(problem)),
         rounds_(memory_rounds(problem)),
         on_(blocks_by_device(problem)),
-        work_(work_of(problem)),
         waits_(problem.blocks.size(), 0),
         likely_(problem.blocks.size(), 0) {
     const std::size_t passes = problem.blocks.size() * static_cast<std::size_t>(num_microbatches);
@@ -268,7 +267,6 @@ class MakespanTree {
   std::vector<Ticks> tails_;
   std::vector<MemoryRound> rounds_;
   std::vector<std::vector<std::int32_t>> on_;
-  std::vector<Ticks> work_;
   std::vector<std::uint8_t> waits_;  ///< by block: something else must come first on its devices
   std::vector<Ticks> likely_;
   std::vector<std::int32_t> order_;

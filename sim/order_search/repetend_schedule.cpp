@@ -1,6 +1,9 @@
 #include "sim/order_search/repetend_schedule.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "schedules/catalogue/list_builder.hpp"
@@ -38,7 +41,7 @@ std::vector<PeriodPlace> places_of(const BlockProblem& problem, const Repetend& 
   return places;
 }
 
-/// Walks the periods of one device: `period(q, complete)`-wise writing with `write(block, microbatch)`.
+/// The periods of one device, for so many microbatches: from `full_begin` to `full_end` nothing is left out of any.
 class DevicePeriods {
  public:
   DevicePeriods(std::vector<PeriodPlace> places, const Repetend& repetend, std::int64_t num_microbatches)

