@@ -13,6 +13,7 @@
 #include "tools/ask/plan_search_question.hpp"
 #include "tools/ask/planner_question.hpp"
 #include "tools/ask/schedule_question.hpp"
+#include "tools/ask/search_question.hpp"
 #include "tools/ask/simulate_question.hpp"
 #include "tools/ask/stability_question.hpp"
 #include "tools/ask/sweep_question.hpp"

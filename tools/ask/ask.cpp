@@ -53,14 +53,15 @@ AskedQuestionPtr asked_clusters() { return std::make_unique<AskedList>("clusters
 AskedQuestionPtr asked_networks() { return std::make_unique<AskedList>("networks", networks_json); }
 AskedQuestionPtr asked_schema() { return std::make_unique<AskedSchema>(); }
 
-constexpr std::array kQuestions{QuestionKind{"campaign", asked_campaign},   QuestionKind{"clusters", asked_clusters},
-                                QuestionKind{"compare", asked_compare},     QuestionKind{"convert", asked_convert},
-                                QuestionKind{"networks", asked_networks},   QuestionKind{"plan", asked_plan},
-                                QuestionKind{"planner", asked_planner},     QuestionKind{"planners", asked_planners},
-                                QuestionKind{"schedule", asked_schedule},   QuestionKind{"schedules", asked_schedules},
-                                QuestionKind{"schema", asked_schema},       QuestionKind{"simulate", asked_simulate},
-                                QuestionKind{"stability", asked_stability}, QuestionKind{"sweep", asked_sweep},
-                                QuestionKind{"trace", asked_trace},         QuestionKind{"validate", asked_validate}};
+constexpr std::array kQuestions{QuestionKind{"campaign", asked_campaign}, QuestionKind{"clusters", asked_clusters},
+                                QuestionKind{"compare", asked_compare},   QuestionKind{"convert", asked_convert},
+                                QuestionKind{"networks", asked_networks}, QuestionKind{"plan", asked_plan},
+                                QuestionKind{"planner", asked_planner},   QuestionKind{"planners", asked_planners},
+                                QuestionKind{"schedule", asked_schedule}, QuestionKind{"schedules", asked_schedules},
+                                QuestionKind{"schema", asked_schema},     QuestionKind{"search", asked_search},
+                                QuestionKind{"simulate", asked_simulate}, QuestionKind{"stability", asked_stability},
+                                QuestionKind{"sweep", asked_sweep},       QuestionKind{"trace", asked_trace},
+                                QuestionKind{"validate", asked_validate}};
 
 /// Throws `Error` for parts that the question does not have; fills in the first where none is wanted.
 void settle_wanted(Request& request, const std::vector<std::string_view>& parts) {

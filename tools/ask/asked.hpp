@@ -44,6 +44,7 @@ AskedQuestionPtr asked_planner();
 AskedQuestionPtr asked_planners();
 AskedQuestionPtr asked_schedule();
 AskedQuestionPtr asked_schedules();
+AskedQuestionPtr asked_search();
 AskedQuestionPtr asked_simulate();
 AskedQuestionPtr asked_stability();
 AskedQuestionPtr asked_sweep();

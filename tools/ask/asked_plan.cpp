@@ -2,6 +2,7 @@
 #include "tools/ask/asked.hpp"
 #include "tools/ask/plan_search_question.hpp"
 #include "tools/ask/planner_question.hpp"
+#include "tools/ask/search_question.hpp"
 #include "tools/plans/plan_search_page.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/plans/plan_text.hpp"
@@ -76,8 +77,33 @@ class AskedPlanners final : public AskedQuestion {
   }
 };
 
+class AskedSearch final : public AskedQuestion {
+ public:
+  AskedSearch() : AskedQuestion(SearchQuestion::kUsage) { question_.add_to(options_); }
+
+  std::vector<std::string_view> parts() const override { return {"search", "text", "document"}; }
+
+  void answer(const Request& request, AnswerDocument& answer) override {
+    const OrderSearchAnswer found = question_.answer();
+    if (request.wants("search")) answer.add_json("search", order_search_json(found));
+    if (found.found.orders.empty()) {
+      answer.status = ExitStatus::kNo;
+      answer.findings.push_back(no_order_text(found));
+      return;
+    }
+    if (request.wants("text")) answer.add_text("text", order_search_text(found));
+    if (request.wants("document")) {
+      answer.add_json("document", schedule_to_json(found.found.orders.front().schedule));
+    }
+  }
+
+ private:
+  SearchQuestion question_;
+};
+
 }  // namespace
 
+AskedQuestionPtr asked_search() { return std::make_unique<AskedSearch>(); }
 AskedQuestionPtr asked_plan() { return std::make_unique<AskedPlan>(); }
 AskedQuestionPtr asked_planner() { return std::make_unique<AskedPlanner>(); }
 AskedQuestionPtr asked_planners() { return std::make_unique<AskedPlanners>(); }

@@ -37,6 +37,13 @@ constexpr std::array kCommandExamples{
                       {"simulate 1f1b -p 8 -m 64 --network llama3-8b --cluster h100-1x8 --summary",
                        "times and memory of a model on GPUs"}}}},
     CommandExamples{
+        "search",
+        {{{"search -p 4 -m 12 --memory-limit 3 --placement straight -o order.json", "the best order in little memory"},
+          {"search -p 4 -m 8 --cost F=2,I=3,W=1,comm=1 --memory-limit 3 --simulations 2000 --json found.json",
+           "slow links"},
+          {"search -p 4 -m 16 --network gpt2-small --cluster a100-1x4 --simulations 300 --nodes 500",
+           "a model on GPUs"}}}},
+    CommandExamples{
         "profile",
         {{{"profile --network gpt-tiny --stages 2 --rounds 1 -o times.json", "how long stages take here"},
           {"profile --network gpt-mini --stages 4 --rounds 2 -o times.json", "a larger model in four stages"},

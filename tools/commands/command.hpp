@@ -45,6 +45,7 @@ ExitStatus run_explore(const CommandLine& arguments);
 ExitStatus run_schedules(const CommandLine& arguments);
 ExitStatus run_schedule(const CommandLine& arguments);
 ExitStatus run_validate(const CommandLine& arguments);
+ExitStatus run_search(const CommandLine& arguments);
 ExitStatus run_simulate(const CommandLine& arguments);
 ExitStatus run_trace(const CommandLine& arguments);
 ExitStatus run_advise(const CommandLine& arguments);

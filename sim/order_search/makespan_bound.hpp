@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/order_search/block_problem.hpp"
+
+namespace plumb {
+
+/// `takes` of a microbatch starts only when `frees` of the microbatch `apart` before it has ended, because a device
+/// cannot keep more. From the start of the one to the end of the other a microbatch needs at least `round`.
+struct MemoryRound {
+  std::int32_t takes = 0;
+  std::int32_t frees = 0;
+  std::int64_t apart = 1;
+  Ticks round = 0;
+};
+
+/// All that follow from the limits. A microbatch between two such blocks keeps at least what the passes before the
+/// first one took and those from the second one on free; passes of one stage (`Action::stage` of the block) free what
+/// that stage took.
+std::vector<MemoryRound> memory_rounds(const BlockProblem& problem);
+
+/// A lower bound on the makespan of every order of `num_microbatches` microbatches. The largest of these:
+///
+/// 1. *Work.* A device begins no earlier than the chain before its first block, has all its work to do, and behind its
+///    last block comes at least the shortest of the chains behind its blocks.
+/// 2. *One kind.* All instances of a block follow each other, with its chains before and behind.
+/// 3. *Memory.* With a `MemoryRound`, the last instance of `takes` starts floor((m - 1) / apart) rounds after one of
+/// the
+///    first `apart`, and those left over follow each other.
+/// 4. *Stash times time.* What all microbatches keep on a device, each for at least its longest chain between taking
+///    and freeing, fits into the limit times the time between the first start and the last end there.
+///
+/// (Microbatches come in order within each kind of block, without loss of generality: `OrderProblem`.)
+Ticks least_makespan(const BlockProblem& problem, std::int64_t num_microbatches);
+
+/// A lower bound on the time per microbatch of every order, as their number grows: work, and memory as in 3 and 4. As a
+/// fraction: ticks over microbatches.
+struct LeastRate {
+  Ticks ticks = 0;
+  std::int64_t microbatches = 1;
+
+  double per_microbatch() const { return static_cast<double>(ticks) / static_cast<double>(microbatches); }
+};
+LeastRate least_rate(const BlockProblem& problem);
+
+}  // namespace plumb

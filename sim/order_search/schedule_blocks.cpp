@@ -1,0 +1,208 @@
+#include "sim/order_search/schedule_blocks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/costs/longest_edge.hpp"
+#include "schedules/catalogue/pass_costs.hpp"
+#include "schedules/rules/dependency_rules.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr double kLimitRounding = 1e-6;  // limits such as 0.1 units have no exact double
+
+std::int32_t device_of_stage(const Schedule& schedule, std::int32_t stage) {
+  return static_cast<std::int32_t>(schedule.placement[0][static_cast<std::size_t>(stage)].front());
+}
+
+/// Stages, each after those that feed it.
+std::vector<std::int32_t> stages_in_order(const Schedule& schedule, const DependencyRules& rules) {
+  std::vector<std::int32_t> order;
+  std::vector<bool> done(static_cast<std::size_t>(schedule.num_stages), false);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+      const auto ready = [&](StageId source) { return done[index(source)]; };
+      if (done[static_cast<std::size_t>(stage)]) continue;
+      if (!std::ranges::all_of(rules.sources(Op::kF, StageId{stage}), ready)) continue;
+      done[static_cast<std::size_t>(stage)] = moved = true;
+      order.push_back(stage);
+    }
+  }
+  return order;
+}
+
+/// Writes the blocks of all stages.
+class BlockWriter {
+ public:
+  BlockWriter(const Schedule& schedule, const BlockCosts& costs)
+      : schedule_(schedule), costs_(costs), rules_(schedule), stashes_(stashes_of(costs, schedule)) {
+    problem_.num_devices = schedule.num_devices;
+    problem_.limits = limits();
+  }
+
+  BlockProblem write() {
+    const std::vector<std::int32_t> order = stages_in_order(schedule_, rules_);
+    const auto stages = static_cast<std::size_t>(schedule_.num_stages);
+    std::vector<std::int32_t> forwards(stages, -1);
+    std::vector<std::int32_t> backwards(stages, -1);
+    for (const std::int32_t stage : order) forwards[static_cast<std::size_t>(stage)] = add(stage, Op::kF, forwards);
+    for (auto stage = order.rbegin(); stage != order.rend(); ++stage) {
+      const auto s = static_cast<std::size_t>(*stage);
+      const bool is_last = rules_.sources(Op::kB, StageId{*stage}).empty();
+      const std::int32_t backward = add(*stage, costs_.split ? Op::kI : Op::kB, backwards);
+      if (is_last) problem_.blocks.back().inputs.push_back({.block = forwards[s], .delay = 0});
+      backwards[s] = backward;
+      if (!costs_.split) continue;
+      add(*stage, Op::kW, {});
+      problem_.blocks.back().inputs.push_back({.block = backward, .delay = 0});
+    }
+    return std::move(problem_);
+  }
+
+ private:
+  static std::vector<StagePasses> stashes_of(const BlockCosts& costs, const Schedule& schedule) {
+    ScheduleParams params{.num_devices = schedule.num_devices, .num_microbatches = 1};
+    params.costs = [&costs](std::int32_t) { return costs.stages; };
+    return pass_costs(params, schedule.num_stages).stages;
+  }
+
+  /// One pass of a stage, after the blocks `made` of the stages that it takes a value from.
+  std::int32_t add(std::int32_t stage, Op op, const std::vector<std::int32_t>& made) {
+    const auto s = static_cast<std::size_t>(stage);
+    const StagePasses& stash = stashes_[s];
+    const StageTimes& times = costs_.stages.times[s];
+    WorkBlock block;
+    block.name = std::to_string(stage) + std::string(kOpNames[static_cast<std::size_t>(op)]);
+    block.devices = {device_of_stage(schedule_, stage)};
+    block.action = plumb::action_of(stage, op, 0);
+    const Ticks time = op == Op::kF ? times.f : op == Op::kB ? times.b : op == Op::kI ? times.i : times.w;
+    block.time = on_device(time, block.devices.front());
+    block.stash = op == Op::kF   ? stash.f.stash
+                  : op == Op::kB ? -stash.f.stash
+                  : op == Op::kI ? stash.i.stash
+                                 : stash.w.stash;
+    if (op != Op::kW) {
+      for (const StageId source : rules_.sources(op == Op::kF ? Op::kF : Op::kB, StageId{stage})) {
+        block.inputs.push_back({.block = made[index(source)], .delay = delay(op, index(source), stage)});
+      }
+    }
+    problem_.blocks.push_back(std::move(block));
+    return problem_.size() - 1;
+  }
+
+  Ticks on_device(Ticks at_speed_one, std::int32_t device) const {
+    if (costs_.cluster == nullptr) return at_speed_one;
+    const double speed = costs_.cluster->devices[static_cast<std::size_t>(device)].speed;
+    return speed == 1.0 ? at_speed_one : std::llround(static_cast<double>(at_speed_one) / speed);
+  }
+
+  /// Of the value that `source` hands to `stage`.
+  Ticks delay(Op op, std::size_t source, std::int32_t stage) const {
+    const std::int32_t from = device_of_stage(schedule_, static_cast<std::int32_t>(source));
+    const std::int32_t to = device_of_stage(schedule_, stage);
+    if (from == to) return 0;
+    if (costs_.stages.comm || costs_.cluster == nullptr) return costs_.stages.comm.value_or(0);
+    const Route route = costs_.cluster->route(DeviceId{from}, DeviceId{to});
+    std::int64_t bytes = costs_.stages.message_bytes;
+    if (bytes == 0 && !costs_.stages.memory.empty()) {
+      const StageMemory& memory = costs_.stages.memory[source];
+      bytes = op == Op::kF ? memory.output_bytes : memory.input_grad_bytes;
+    }
+    const double sending = route.bytes_per_s > 0 ? static_cast<double>(bytes) / route.bytes_per_s * kNsPerSecond : 0;
+    const double ns = static_cast<double>(route.latency_ns) + sending;
+    return static_cast<Ticks>(std::floor(ns * static_cast<double>(costs_.stages.base.ticks_per_ns)));
+  }
+
+  std::vector<std::int64_t> limits() const {
+    constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max() / 4;
+    const auto devices = static_cast<std::size_t>(schedule_.num_devices);
+    if (costs_.memory_limit <= 0) return std::vector<std::int64_t>(devices, kNoLimit);
+    const std::int64_t units = std::max<std::int64_t>(1, costs_.stages.memory_units_per_one);
+    const double all = std::floor(costs_.memory_limit * static_cast<double>(units) + kLimitRounding);
+    std::vector<std::int64_t> limits(devices, static_cast<std::int64_t>(all));
+    const bool in_bytes = !costs_.stages.memory.empty() && costs_.stages.memory_units_per_one == 0;
+    for (std::size_t d = 0; d < devices && in_bytes; ++d) limits[d] -= other_bytes(static_cast<std::int32_t>(d));
+    return limits;
+  }
+
+  std::int64_t other_bytes(std::int32_t device) const {
+    std::int64_t lasting = 0;
+    std::int64_t passing = 0;
+    for (std::int32_t stage = 0; stage < schedule_.num_stages; ++stage) {
+      if (device_of_stage(schedule_, stage) != device) continue;
+      const StageMemory& memory = costs_.stages.memory[static_cast<std::size_t>(stage)];
+      lasting += memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
+      const std::int64_t workspace = std::max(
+          {memory.workspace_f_bytes, memory.workspace_b_bytes, memory.workspace_i_bytes, memory.workspace_w_bytes});
+      const std::int64_t messages =
+          2 * (memory.output_bytes + memory.input_grad_bytes) + memory.input_bytes + memory.output_grad_bytes;
+      passing = std::max(passing, workspace + messages);
+    }
+    return lasting + passing;
+  }
+
+  const Schedule& schedule_;
+  const BlockCosts& costs_;
+  DependencyRules rules_;
+  std::vector<StagePasses> stashes_;
+  BlockProblem problem_;
+};
+
+/// F, B, I, W and updates; an R drops and makes stashes again, moves take them elsewhere.
+bool has_only_passes(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::all_of(list.actions,
+                               [](const Action& action) { return action.op <= Op::kW || action.op == Op::kU; });
+  });
+}
+
+}  // namespace
+
+std::string why_no_blocks(const Schedule& schedule) {
+  if (schedule.placement.size() != 1) return "it has several copies of the model";
+  const bool replicated = std::ranges::any_of(schedule.placement[0], [](const auto& on) { return on.size() != 1; });
+  if (replicated) return "a stage has several holders";
+  if (schedule.slices || !schedule.microbatch_sizes.empty()) return "its microbatches are not alike";
+  if (!schedule.recompute.empty()) return "it recomputes activations";
+  if (schedule.vocabulary || !schedule.extras.empty() || !schedule.extra_edges.empty()) return "it has extra work";
+  if (!has_only_passes(schedule)) return "its lists hold more than passes and updates";
+  if (schedule.forward_only) return "it trains nothing";
+  if (schedule.microbatches_per_update.size() != 1 ||
+      schedule.microbatches_per_update.front() != schedule.num_microbatches) {
+    return "it has several updates";
+  }
+  return schedule.is_synchronous(StageId{0}) ? "" : "it never flushes";
+}
+
+BlockProblem schedule_blocks(const Schedule& schedule, const BlockCosts& costs) {
+  return BlockWriter(schedule, costs).write();
+}
+
+Action action_of(const WorkBlock& block, std::int64_t microbatch) {
+  Action action = block.action;
+  action.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
+  return action;
+}
+
+void add_updates(Schedule& schedule) {
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    const auto device = static_cast<std::size_t>(device_of_stage(schedule, stage));
+    schedule.devices[device].actions.push_back(plumb::action_of(stage, Op::kU, 0));
+  }
+}
+
+Schedule with_orders(Schedule frame, const BlockProblem& problem, const BlockOrders& orders) {
+  frame.devices.assign(orders.size(), {});
+  for (std::size_t d = 0; d < orders.size(); ++d) {
+    for (const BlockRun& run : orders[d]) {
+      frame.devices[d].actions.push_back(action_of(problem.block(run.block), run.microbatch));
+    }
+  }
+  add_updates(frame);
+  return frame;
+}
+
+}  // namespace plumb

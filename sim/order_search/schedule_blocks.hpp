@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/cluster/cluster.hpp"
+#include "models/costs/stage_costs.hpp"
+#include "schedules/document/schedule.hpp"
+#include "sim/order_search/block_problem.hpp"
+
+namespace plumb {
+
+/// What the blocks of a schedule cost.
+struct BlockCosts {
+  StageCosts stages{};
+  const Cluster* cluster = nullptr;  ///< null: edges between devices are latencies
+  double memory_limit = 0;           ///< stashes of a stage, abstract units or bytes; 0: none
+  bool split = false;                ///< I and W are blocks of their own, otherwise B
+};
+
+/// Why `schedule` has no blocks that are the same for every microbatch on one device each; empty where it has.
+std::string why_no_blocks(const Schedule& schedule);
+
+/// The work of `schedule` for one microbatch, without its order: F of every stage, then B, or I and W. An edge between
+/// devices takes as long as its message alone on its route, so no run of the schedule is faster. The limit of a device
+/// in bytes is what is left beside weights, gradients, optimizer state, the largest workspace and messages (two on
+/// their way out and one that has arrived, in each direction). Requires `why_no_blocks(schedule).empty()`.
+BlockProblem schedule_blocks(const Schedule& schedule, const BlockCosts& costs);
+
+/// The order of one device: blocks and their microbatches.
+struct BlockRun {
+  std::int32_t block = 0;
+  std::int64_t microbatch = 0;
+
+  friend bool operator==(const BlockRun&, const BlockRun&) = default;
+};
+using BlockOrders = std::vector<std::vector<BlockRun>>;  ///< by device
+
+/// Actions of a block for one microbatch.
+Action action_of(const WorkBlock& block, std::int64_t microbatch);
+
+/// `frame` with these orders for its lists, and an update of every stage at the end of its device's.
+Schedule with_orders(Schedule frame, const BlockProblem& problem, const BlockOrders& orders);
+
+/// Appends the updates of the stages of every device.
+void add_updates(Schedule& schedule);
+
+}  // namespace plumb

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/catalogue/schedule_params.hpp"
+#include "sim/order_search/makespan_bound.hpp"
+#include "sim/order_search/neighbour_search.hpp"
+#include "sim/order_search/repetend.hpp"
+
+namespace plumb {
+
+/// What is searched, and how long. Efforts are counted, not timed: the same question has the same answer.
+struct ScheduleSearch {
+  ScheduleParams params;  ///< p and m; costs and limit, for schedules of the catalogue that are searched themselves
+  /// How a schedule is run. Throws `Error` where it cannot be.
+  std::function<OrderRun(const Schedule&)> run;
+  /// What a device may keep of the stashes of this schedule: stashes of a stage, abstract units or bytes; 0: no limit.
+  std::function<double(const Schedule&)> memory_limit;
+  // Without one of these, only that placement or those passes are searched, in the catalogue, too.
+  bool straight = true;               ///< one stage per device
+  bool in_v = true;                   ///< two stages per device in a V
+  bool whole = true;                  ///< backwards in one piece
+  bool split = true;                  ///< backwards in halves
+  std::int64_t most_repeated = 6;     ///< microbatches of a repetend
+  std::int64_t nodes = 20'000;        ///< of the trees of each repetend; branch and bound gets ten times as many
+  std::int64_t simulations = 20'000;  ///< of the local search
+  std::uint64_t seed = 1;
+};
+
+enum class OrderOrigin : std::uint8_t { kCatalogue, kRepetend, kExact, kSteps };
+
+/// An order that fits, simulated.
+struct SearchedOrder {
+  OrderOrigin origin = OrderOrigin::kCatalogue;
+  std::string name;  ///< "1f1b limit=3"; "3 microbatches every 12 ms: straight, whole backwards"
+  Schedule schedule;
+  Timeline timeline;  ///< a summary
+  Ticks bound = 0;    ///< on the makespan of every order of these passes on this placement; 0: not known
+};
+
+/// The smallest period with so many microbatches.
+struct SearchedPeriod {
+  std::int32_t microbatches = 1;
+  Ticks period = 0;
+  Ticks bound = 0;
+};
+
+/// A placement with its passes.
+struct SearchedFamily {
+  std::string name;         ///< "straight, whole backwards"
+  std::string refused;      ///< why it was not searched; empty: it was
+  Ticks bound = 0;          ///< on the makespan
+  bool tree_ended = false;  ///< branch and bound ran to its end: no order of the family is shorter than the best found
+  LeastRate rate;
+  std::vector<SearchedPeriod> periods;
+};
+
+struct ScheduleSearchAnswer {
+  std::vector<SearchedOrder> orders;  ///< shortest first; of as long ones those of the catalogue first
+  std::vector<SearchedFamily> families;
+  std::int64_t catalogue_tried = 0;
+  std::int64_t catalogue_fits = 0;
+  std::int64_t nodes = 0;
+  std::int64_t simulations = 0;
+
+  /// The best of the catalogue; null where none fits.
+  const SearchedOrder* best_of_catalogue() const;
+};
+
+/// Every schedule of the catalogue that fits; for every family the repetends with 1, 2, ... microbatches and, where it
+/// is small, branch and bound; then local search from the three best. Orders that do not fit are left out.
+ScheduleSearchAnswer search_schedules(const ScheduleSearch& search);
+
+}  // namespace plumb

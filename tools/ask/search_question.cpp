@@ -1,0 +1,143 @@
+#include "tools/ask/search_question.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "models/ground/error.hpp"
+#include "tools/options/choice.hpp"
+#include "tools/options/stash_limit.hpp"
+#include "tools/tables/job_fit.hpp"
+#include "tools/tables/memory_limit.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kMostSearchedPasses = 1'000'000;
+
+enum class OneOrBoth : std::uint8_t { kFirst, kSecond, kBoth };
+
+OneOrBoth one_or_both(const std::string& text, std::string_view what, const std::array<std::string_view, 2>& names) {
+  return text.empty() ? OneOrBoth::kBoth : choice<OneOrBoth>(names, what, text);
+}
+
+/// What the search asks again and again about schedules of one job.
+class SearchedJob {
+ public:
+  SearchedJob(CostArguments costs, CostDocuments documents, SimulationArguments simulation)
+      : costs_(std::move(costs)), documents_(std::move(documents)), simulation_(std::move(simulation)) {
+    simulation_.take_runtime(documents_);
+  }
+
+  OrderRun run_of(const Schedule& schedule) const {
+    auto input = std::make_shared<CostInput>(cost_input(costs_, documents_, schedule));
+    Schedule adapted = schedule;
+    simulation_.adapt(adapted, *input);
+    if (!(adapted.devices == schedule.devices)) {
+      throw Error("search: " + schedule.name + " runs in another order with this runtime");
+    }
+    const MemoryLimit limit = parse_memory_limit(costs_, input->costs, schedule);
+    OrderRun run{.costs = input->costs, .cluster = input->cluster_pointer()};
+    run.lowering = simulation_.lowering(schedule);
+    run.options = simulation_.simulation(schedule);
+    run.fits = [input, limit](const Timeline& timeline) {
+      if (!input->job_rates) return memory_findings(timeline, limit, input->cluster_pointer()).empty();
+      Timeline judged = timeline;
+      fill_needs(judged, *input->job_rates, *input->cluster, limit);
+      return fit_findings(judged).empty();
+    };
+    return run;
+  }
+
+  double limit_of(const Schedule& schedule) const {
+    const CostInput input = cost_input(costs_, documents_, schedule);
+    const MemoryLimit limit = parse_memory_limit(costs_, input.costs, schedule);
+    if (!limit.in_bytes) return limit.value.value_or(0) / (limit.per_device ? limit.stash_share : 1);
+    std::int64_t bytes = limit.value ? static_cast<std::int64_t>(*limit.value) : 0;
+    if (bytes == 0 && input.cluster) bytes = input.cluster->devices.front().memory_bytes;
+    if (bytes == 0 || !input.job_rates) return static_cast<double>(bytes);
+    // What is held beside tensors at the limit is not there for them.
+    const std::int64_t needed = memory_need(bytes, *input.job_rates, bytes).needed_bytes;
+    return static_cast<double>(std::max<std::int64_t>(1, 2 * bytes - needed));
+  }
+
+  std::string description(const Schedule& schedule) const {
+    return cost_input(costs_, documents_, schedule).description;
+  }
+
+ private:
+  CostArguments costs_;
+  CostDocuments documents_;
+  SimulationArguments simulation_;
+};
+
+}  // namespace
+
+void SearchQuestion::add_to(OptionTable& options) {
+  options.group("Pipeline")
+      .whole("devices,p", devices, {.least = 1, .most = 1'000}, "pipeline devices")
+      .whole("microbatches,m", microbatches, {.least = 1, .most = kMostSearchedPasses}, "microbatches per update")
+      .text("placement", placement, "HOW",
+            "straight (one stage per device) or v (two, down the devices and back); default: both")
+      .text("backward", backward, "HOW", "whole, or split into input and weight gradients; default: both");
+  options.group("Effort, counted so that the same question has the same answer")
+      .whole("repeat", repeated, {.least = 1, .most = 64},
+             "microbatches of what repeats: 1, 2, ... up to so many (default 6)")
+      .whole("nodes", nodes, {.least = 1, .most = 1'000'000'000},
+             "of the search trees of each repetend; ten times as many of branch and bound (default 20000)")
+      .whole("simulations", simulations, {.least = 0, .most = 1'000'000'000}, "of the local search (default 20000)");
+  costs.add_to(options);
+  simulation.add_messages_to(options);
+}
+
+ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostDocuments& documents) const {
+  const auto job = std::make_shared<SearchedJob>(asked, documents, simulation);
+  ScheduleSearch search;
+  search.params.num_devices = static_cast<std::int32_t>(*devices);
+  search.params.num_microbatches = *microbatches;
+  SearchGoal goal = search_goal(asked, documents, search.params.num_devices);
+  search.params.costs = std::move(goal.costs);
+  search.params.memory_limit = goal.memory_limit;
+  search.run = [job](const Schedule& schedule) { return job->run_of(schedule); };
+  search.memory_limit = [job](const Schedule& schedule) { return job->limit_of(schedule); };
+  const OneOrBoth places = one_or_both(placement, "placement", {"straight", "v"});
+  const OneOrBoth halves = one_or_both(backward, "backward", {"whole", "split"});
+  search.straight = places != OneOrBoth::kSecond;
+  search.in_v = places != OneOrBoth::kFirst && *devices > 1;
+  search.whole = halves != OneOrBoth::kSecond;
+  search.split = halves != OneOrBoth::kFirst;
+  search.most_repeated = repeated.value_or(search.most_repeated);
+  search.nodes = nodes.value_or(search.nodes);
+  search.simulations = simulations.value_or(search.simulations);
+  return search;
+}
+
+OrderSearchAnswer SearchQuestion::answer() const {
+  if (!devices) throw Error("search: -p is missing, expected the number of pipeline devices");
+  if (!microbatches) throw Error("search: -m is missing, expected the microbatches per update");
+  if (costs.jitter) throw Error("search: --jitter: orders are compared without it, expected none");
+  CostArguments asked = costs;
+  asked.assume_where_missing();
+  if (!asked.cost.empty()) asked.per_device = true;
+  const CostDocuments documents = load_cost_documents(asked);
+  OrderSearchAnswer answer;
+  answer.found = search_schedules(search_of(asked, documents));
+  answer.devices = *devices;
+  answer.microbatches = *microbatches;
+  answer.memory_limit = asked.memory_limit;
+  answer.counts_stashes = !asked.cost.empty() && asked.memory.empty();
+  if (answer.found.orders.empty()) return answer;
+  const SearchedJob job(asked, documents, simulation);
+  SearchedOrder& best = answer.found.orders.front();
+  answer.costs = job.description(best.schedule);
+  if (best.origin != OrderOrigin::kCatalogue) best.schedule.name = "searched";
+  best.schedule.parameters["p"] = *devices;
+  best.schedule.parameters["m"] = *microbatches;
+  best.schedule.parameters["found_by"] = best.name;
+  if (best.bound > 0) {
+    best.schedule.parameters["makespan_bound_ms"] = static_cast<double>(to_ns(best.bound, best.timeline.base)) * 1e-6;
+  }
+  return answer;
+}
+
+}  // namespace plumb

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/order_search/schedule_search.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/options/simulation_arguments.hpp"
+#include "tools/plans/order_search_answer.hpp"
+
+namespace plumb {
+
+/// The best order for given costs and memory. Every member has the default of the option that fills it.
+struct SearchQuestion {
+  static constexpr const char* kUsage = "search [options]";
+
+  std::optional<std::int64_t> devices;
+  std::optional<std::int64_t> microbatches;
+  std::string placement;  ///< "straight", "v"; empty: both
+  std::string backward;   ///< "whole", "split"; empty: both
+  std::optional<std::int64_t> repeated;
+  std::optional<std::int64_t> nodes;
+  std::optional<std::int64_t> simulations;
+  CostArguments costs;
+  SimulationArguments simulation;
+
+  /// Declares the options; this object must outlive the table.
+  void add_to(OptionTable& options);
+
+  /// Abstract costs are those of a device (`per_device`), so that placements do the same work. Throws `Error` for
+  /// whatever is missing or does not fit together.
+  OrderSearchAnswer answer() const;
+
+ private:
+  ScheduleSearch search_of(const CostArguments& costs, const CostDocuments& documents) const;
+};
+
+}  // namespace plumb

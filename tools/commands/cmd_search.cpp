@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <optional>
+
+#include "schedules/document/schedule_io.hpp"
+#include "tools/ask/search_question.hpp"
+#include "tools/command_line/parse_command_line.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/formats/schedule_formats.hpp"
+#include "tools/terminal/output_file.hpp"
+
+namespace plumb {
+namespace {
+
+/// Options of the search itself; a simulation of its answer has none of them. All take a value.
+constexpr std::array<std::string_view, 12> kOwnOptions{
+    "-p",          "--devices", "-m",      "--microbatches", "-o",        "--output", "--json",
+    "--placement", "--repeat",  "--nodes", "--simulations",  "--backward"};
+
+bool is_own(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('='));
+  return std::ranges::find(kOwnOptions, name) != kOwnOptions.end();
+}
+
+/// The command that simulates the document `file` as the search did, whose command line was `arguments`.
+std::string simulate_command(const CommandLine& arguments, const std::string& file) {
+  std::string command = "plumbline simulate " + file;
+  bool abstract = true;
+  bool per_device = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const bool short_with_value = word.size() > 2 && word[1] != '-' && is_own(word.substr(0, 2));
+    if (is_own(word)) {
+      if (word.find('=') == std::string::npos) ++i;
+      continue;
+    }
+    if (short_with_value) continue;
+    abstract = abstract && !word.starts_with("--network") && !word.starts_with("--profile");
+    per_device = per_device || word == "--per-device";
+    command += " " + word;
+  }
+  if (abstract && command.find(" --cost") == std::string::npos) command += " --cost F=1,B=2";
+  if (abstract && !per_device) command += " --per-device";
+  return command + " --summary";
+}
+
+}  // namespace
+
+ExitStatus run_search(const CommandLine& arguments) {
+  OptionTable parser(
+      SearchQuestion::kUsage,
+      "Searches the best order for given costs and memory: all schedules of the catalogue that fit, orders that\n"
+      "repeat with a proved smallest period, all orders of small pipelines by branch and bound, and steps from the\n"
+      "best of these. A lower bound says how much shorter any order of the same passes could be. Abstract costs are\n"
+      "those of a device. Exit status 3: no order fits in memory.");
+  SearchQuestion question;
+  std::string output;
+  std::string json;
+  question.add_to(parser);
+  parser.group("Output")
+      .text("output,o", output, "FILE", "write the best order as a schedule document")
+      .text("json", json, "FILE", "write all orders, bounds and periods as JSON (- is standard output)");
+  if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
+  check_document_extension(output, "-o");
+  check_distinct_outputs({output, json});
+  std::optional<OutputFile> schedule_file;
+  std::optional<OutputFile> json_file;
+  if (!output.empty()) schedule_file.emplace(output);
+  if (!json.empty()) json_file.emplace(json);
+  const OrderSearchAnswer answer = question.answer();
+  if (json_file) json_file->finish(order_search_json(answer));
+  if (answer.found.orders.empty()) {
+    std::cerr << no_order_text(answer) << "\n";
+    return ExitStatus::kNo;
+  }
+  if (schedule_file) schedule_file->finish(schedule_to_json(answer.found.orders.front().schedule));
+  if (output == "-" || json == "-") return ExitStatus::kDone;
+  print(order_search_text(answer));
+  if (!output.empty()) print("\nthe same by the simulator:\n  " + simulate_command(arguments, output) + "\n");
+  return ExitStatus::kDone;
+}
+
+}  // namespace plumb

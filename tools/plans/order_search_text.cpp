@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <array>
+
+#include "tools/plans/order_search_answer.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+
+namespace plumb {
+namespace {
+
+constexpr std::size_t kMostListed = 8;
+constexpr std::array<std::string_view, 4> kOriginNames{"catalogue", "repeats", "exact", "steps"};
+
+std::string ticks_text(Ticks ticks, Timebase base) { return time_text(to_ns(ticks, base)); }
+
+/// How far the makespan is above its bound.
+std::string gap_text(const SearchedOrder& order) {
+  if (order.bound == 0) return "not known";
+  if (order.timeline.makespan <= order.bound) return "none: proved";
+  return percent_text(static_cast<double>(order.timeline.makespan - order.bound) / static_cast<double>(order.bound));
+}
+
+std::string peak_text(const SearchedOrder& order, bool counts_stashes) {
+  double stashes = 0;
+  std::int64_t bytes = 0;
+  for (const DeviceSummary& device : order.timeline.devices) {
+    stashes = std::max(stashes, device.peak_activations);
+    bytes = std::max(bytes, device.peak_memory_bytes);
+  }
+  if (bytes > 0) return bytes_text(bytes);
+  const auto& schedule = order.schedule;
+  const bool several = counts_stashes && schedule.num_stages > schedule.num_devices;
+  return number_text(several ? stashes * schedule.num_devices / schedule.num_stages : stashes);
+}
+
+std::string best_text(const OrderSearchAnswer& answer) {
+  const SearchedOrder& best = answer.found.orders.front();
+  const Timebase base = best.timeline.base;
+  TextTable table({{""}, {""}});
+  table.add_row({"search", "p " + std::to_string(answer.devices) + ", m " + std::to_string(answer.microbatches)});
+  table.add_row({"costs", answer.costs});
+  if (!answer.memory_limit.empty()) table.add_row({"memory limit", answer.memory_limit});
+  table.add_row({"best order", best.name});
+  table.add_row({"makespan", ticks_text(best.timeline.makespan, base)});
+  table.add_row({"lower bound", best.bound == 0 ? "not known" : ticks_text(best.bound, base)});
+  table.add_row({"gap", gap_text(best)});
+  const SearchedOrder* known = answer.found.best_of_catalogue();
+  if (known == nullptr) {
+    table.add_row({"best of the catalogue", "none fits"});
+  } else {
+    const double more = static_cast<double>(known->timeline.makespan) / static_cast<double>(best.timeline.makespan) - 1;
+    table.add_row({"best of the catalogue", known->name + ", " + ticks_text(known->timeline.makespan, base) +
+                                                (more > 0 ? ", " + percent_text(more) + " longer" : "")});
+  }
+  table.add_row({"effort", std::to_string(answer.found.catalogue_fits) + " of " +
+                               std::to_string(answer.found.catalogue_tried) + " schedules of the catalogue fit; " +
+                               std::to_string(answer.found.nodes) + " nodes, " +
+                               std::to_string(answer.found.simulations) + " simulations"});
+  const std::string text = table.to_string();
+  return text.substr(text.find('\n') + 1);
+}
+
+std::string orders_text(const OrderSearchAnswer& answer) {
+  TextTable table({{"order"}, {"from"}, {"makespan", '>'}, {"bound", '>'}, {"gap", '>'}, {"peak", '>'}});
+  std::size_t listed = 0;
+  for (const SearchedOrder& order : answer.found.orders) {
+    if (listed++ == kMostListed) break;
+    const Timebase base = order.timeline.base;
+    table.add_row({order.name, std::string(kOriginNames[static_cast<std::size_t>(order.origin)]),
+                   ticks_text(order.timeline.makespan, base), order.bound == 0 ? "" : ticks_text(order.bound, base),
+                   gap_text(order), peak_text(order, answer.counts_stashes)});
+  }
+  return table.to_string();
+}
+
+std::string families_text(const OrderSearchAnswer& answer) {
+  const Timebase base = answer.found.orders.front().timeline.base;
+  TextTable table({{"placement and passes"}, {"bound", '>'}, {"at least each", '>'}, {"smallest period of 1, 2, ..."}});
+  for (const SearchedFamily& family : answer.found.families) {
+    if (!family.refused.empty()) {
+      table.add_row({family.name, "", "", family.refused});
+      continue;
+    }
+    std::string periods;
+    for (const SearchedPeriod& period : family.periods) {
+      periods += (periods.empty() ? "" : ", ") + ticks_text(period.period, base);
+      if (period.period > period.bound) periods += " (at least " + ticks_text(period.bound, base) + ")";
+    }
+    table.add_row({family.name, ticks_text(family.bound, base),
+                   ns_text(family.rate.per_microbatch() / static_cast<double>(base.ticks_per_ns)), periods});
+  }
+  return table.to_string();
+}
+
+}  // namespace
+
+std::string no_order_text(const OrderSearchAnswer& answer) {
+  std::string text = "search: no order fits";
+  if (!answer.memory_limit.empty()) text += " in the memory limit of " + answer.memory_limit;
+  for (const SearchedFamily& family : answer.found.families) {
+    if (!family.refused.empty()) return text + ": " + family.refused;
+  }
+  return text;
+}
+
+std::string order_search_text(const OrderSearchAnswer& answer) {
+  return best_text(answer) + "\n" + orders_text(answer) + "\n" + families_text(answer);
+}
+
+}  // namespace plumb
