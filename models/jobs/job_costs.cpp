@@ -12,6 +12,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
 #include "models/jobs/alike_layers.hpp"
+#include "models/jobs/job_clock.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
@@ -19,156 +20,6 @@
 #include "models/stages/network_costs.hpp"
 
 namespace plumb {
-namespace {
-
-/// Rounded up, but for what doubles are off: stages together take no less than a stage of all their layers, as the
-/// bounds of searches want it.
-std::int64_t to_nanoseconds(double seconds) {
-  constexpr double kOff = 1e-6;
-  constexpr double kOffShare = 1e-12;
-  return checked_ticks(std::ceil(seconds * kNsPerSecond * (1 - kOffShare) - kOff), "a pass of a stage");
-}
-
-}  // namespace
-
-/// Seconds of a pass.
-struct PassSeconds {
-  double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
-  double hidden_s = 0;     ///< collectives beside them
-  double computing_s = 0;  ///< kernels alone, or starting everything
-  double talking_s = 0;    ///< all collectives
-
-  PassSeconds& operator+=(const PassSeconds& other) {
-    busy_s += other.busy_s;
-    hidden_s += other.hidden_s;
-    computing_s += other.computing_s;
-    talking_s += other.talking_s;
-    return *this;
-  }
-  /// Hidden collectives show where they outlast the kernels.
-  double seconds() const { return std::max(busy_s, hidden_s); }
-  CommTime communication() const {
-    return {.all = to_nanoseconds(talking_s), .shown = to_nanoseconds(seconds() - computing_s)};
-  }
-};
-
-struct StageSeconds {
-  PassSeconds f;
-  PassSeconds i;  ///< with what runs again
-  PassSeconds w;
-  PassSeconds b;  ///< I and W as one
-
-  StageSeconds& operator+=(const StageSeconds& other) {
-    f += other.f;
-    i += other.i;
-    w += other.w;
-    b += other.b;
-    return *this;
-  }
-};
-
-/// Rates of one device and the groups it takes part in.
-class JobClock {
- public:
-  JobClock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
-      : device_(cluster.devices.front()),
-        rates_(rates),
-        tensor_(device_group(cluster, job.tensor, 1)),
-        context_(device_group(cluster, job.context, job.tensor)),
-        expert_(device_group(cluster, job.expert, job.expert_parts())),
-        expert_tensor_(device_group(cluster, job.expert_parts(), 1)),
-        data_(device_group(cluster, job.replicas(), job.tensor)),
-        expert_copies_(device_group(cluster, job.expert_replicas(), job.expert_parts() * job.expert)),
-        captured_(job.captured),
-        waits_for_counts_(job.expert_capacity == 0) {}
-
-  /// A pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of tokens,
-  /// and is not ahead any more.
-  PassSeconds of(const PassKernels& pass, bool is_forward = false) const {
-    KernelTime all;
-    KernelTime routed;
-    double hidden_s = 0;
-    double talking_s = 0;
-    for (const Kernel& kernel : pass.list) {
-      KernelTime time = kernel_time(kernel, device_, rates_);
-      if (kernel.kind == Kernel::Kind::kCollective) {
-        time.device_s += collective_s(kernel.op, group(kernel.axis), kernel.bytes);
-      }
-      if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
-      const bool talks = kernel.kind == Kernel::Kind::kCollective || kernel.kind == Kernel::Kind::kExchange;
-      if (talks) talking_s += time.device_s;
-      if (kernel.hidden) {
-        hidden_s += time.device_s;
-        time.device_s *= kernel.kind == Kernel::Kind::kExchange ? taken_share() : 0;
-      }
-      if (captured_ == CapturedGraphs::kAll || (captured_ == CapturedGraphs::kDense && !kernel.routed)) time.host_s = 0;
-      (kernel.routed && is_forward && waits_for_counts_ ? routed : all) += time;
-    }
-    const double busy_s = all.seconds() + routed.seconds();
-    all += routed;
-    const KernelTime kernels{.device_s = all.device_s - (talking_s - hidden_s), .host_s = all.host_s};
-    return {busy_s, hidden_s, std::min(busy_s, kernels.seconds()), talking_s};
-  }
-
-  const DeviceGroup& group(GroupAxis axis) const {
-    switch (axis) {
-      case GroupAxis::kTensor:
-        return tensor_;
-      case GroupAxis::kContext:
-        return context_;
-      case GroupAxis::kExpert:
-        return expert_;
-      case GroupAxis::kExpertTensor:
-        return expert_tensor_;
-      case GroupAxis::kExpertCopies:
-        return expert_copies_;
-      default:
-        return data_;
-    }
-  }
-
-  /// Devices that hold the same experts.
-  const DeviceGroup& expert_copies() const { return expert_copies_; }
-
-  double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
-    return rates_.collective_s(op, group, bytes);
-  }
-
-  /// Of the multiprocessors, by an exchange beside other kernels (DeepEP's default; NCCL's channels are about as many);
-  /// 0 where their number is not known.
-  double taken_share() const {
-    constexpr double kTaken = 20;
-    return rates_.multiprocessors > 1 ? std::min(1.0, kTaken / static_cast<double>(rates_.multiprocessors)) : 0;
-  }
-
-  double exchange_s(const ExpertExchange& exchange) const {
-    if (exchange.dispatcher == Dispatcher::kAllToAll) {
-      return collective_s(CollectiveOp::kAllToAll, expert_, exchange.bytes * static_cast<double>(exchange.copies));
-    }
-    DeviceGroup reached = expert_;
-    reached.inside.bytes_per_s *= rates_.inside_share;
-    reached.between.bytes_per_s *= rates_.between_share;
-    return static_cast<double>(rates_.collective_ns) / kNsPerSecond + exchange_seconds(exchange, reached);
-  }
-
-  /// Of an optimizer that moves `bytes`.
-  double updating_s(double bytes) const {
-    return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
-  }
-
- private:
-  const DeviceSpec& device_;
-  const KernelRates& rates_;
-  DeviceGroup tensor_;
-  DeviceGroup context_;
-  DeviceGroup expert_;
-  DeviceGroup expert_tensor_;
-  DeviceGroup data_;
-  DeviceGroup expert_copies_;
-  CapturedGraphs captured_;
-  bool waits_for_counts_;
-};
-
 namespace {
 
 /// ZeRO's traffic of every microbatch: gathered weights (3), scattered gradients (2 and 3).
@@ -280,15 +131,33 @@ UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& 
   return update;
 }
 
+/// Rounded down, and further than doubles are off.
+Ticks surely(double seconds, Ticks roundings) {
+  return std::max<Ticks>(0, static_cast<Ticks>(std::floor(seconds * kNsPerSecond * (1 - 1e-9))) - roundings);
+}
+
+/// Hidden collectives are left out, since those of one layer may hide behind the kernels of another.
+LayerLeast least_passes(const StageSeconds& layer) {
+  const auto shown = [](const PassSeconds& pass) { return surely(std::min(pass.busy_s, pass.seconds()), 0); };
+  const auto computed = [](const PassSeconds& pass) { return surely(pass.computing_s, 1); };
+  return {.alone = {shown(layer.f), shown(layer.b), shown(layer.i), shown(layer.w)},
+          .paired = {computed(layer.f), computed(layer.b), computed(layer.i), computed(layer.w)}};
+}
+
 /// The devices of the places, each as slow as the slowest of its ranks, with the links between neighbours.
 Cluster pipeline_of(const Cluster& cluster, const Parallelism& job, std::int32_t places) {
   const std::int64_t ranks = job.devices_per_stage();
   const std::int64_t per_node = cluster.devices_per_node;
-  Cluster pipeline = cluster;
+  Cluster pipeline;
   pipeline.name = cluster.name;
+  pipeline.source = cluster.source;
+  pipeline.intra_node = cluster.intra_node;
+  pipeline.inter_node = cluster.inter_node;
+  pipeline.host_link = cluster.host_link;
+  pipeline.runtime = cluster.runtime;
+  pipeline.contention = cluster.contention;
   pipeline.devices_per_node = static_cast<std::int32_t>(std::max<std::int64_t>(1, per_node / ranks));
   const auto together = static_cast<std::size_t>(pipeline.devices_per_node);
-  pipeline.devices.clear();
   const auto rate = [](const DeviceSpec& device) { return device.flops_per_s * device.compute_efficiency; };
   const DeviceSpec& first = cluster.devices.front();
   for (std::int32_t place = 0; place < places; ++place) {
@@ -324,26 +193,50 @@ void check_devices(const Cluster& cluster, const Parallelism& job, std::int32_t 
               " pipeline ranks of tensor x context x data = " + std::to_string(job.devices_per_stage()));
 }
 
-void set_work(const Network& network, const JobShape& shape, const DeviceSpec& device, WorkUnits& work) {
+void set_work(const Network& network, std::span<const std::int32_t> alike, const JobShape& shape,
+              const DeviceSpec& device, WorkUnits& work) {
   const Parallelism& job = shape.parallelism;
   const auto copies = static_cast<double>(job.data);
   work.samples_per_microbatch = shape.samples * job.data;
   work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
-  work.model_flops_per_microbatch = copies * model_flops(network, {shape.samples, shape.sequence});
+  work.model_flops_per_microbatch = copies * model_flops(network, {shape.samples, shape.sequence}, alike);
   work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
 }
 
 /// Messages between stages are those of the network, divided over context ranks and, where each sends a share, over
 /// tensor ranks.
-void set_messages(const Network& network, const LayerRange& range, const JobShape& shape, StageMemory& memory) {
+/// In a plain chain, where a layer reads the one before it and nothing else, only the layers at both ends matter.
+void set_messages(const Network& network, const LayerRange& range, const JobShape& shape, bool plain_chain,
+                  StageMemory& memory) {
   const Parallelism& job = shape.parallelism;
   const MicrobatchShape own{shape.samples, shape.sequence / job.context};
-  const StageMemory whole = stage_memory(network.layers, range, own, job.precision);
+  const std::size_t all = network.layers.size();
+  const auto near = [&](std::size_t layer) {  // as a stage of its own between its neighbours
+    const std::size_t begin = layer == 0 ? 0 : layer - 1;
+    const std::size_t end = std::min(all, layer + 2);
+    return stage_memory(std::span(network.layers).subspan(begin, end - begin), {layer - begin, layer - begin + 1}, own,
+                        job.precision);
+  };
+  StageMemory whole;
+  if (plain_chain && all > 1) {
+    whole = near(range.end - 1);
+    const StageMemory first = near(range.begin);
+    whole.input_bytes = first.input_bytes;
+    whole.input_grad_bytes = first.input_grad_bytes;
+  } else {
+    whole = stage_memory(network.layers, range, own, job.precision);
+  }
   const std::int64_t parts = job.scatter_gather || job.sequence_parallel ? job.tensor : 1;
   memory.input_bytes = (whole.input_bytes + parts - 1) / parts;
   memory.output_bytes = (whole.output_bytes + parts - 1) / parts;
   memory.input_grad_bytes = (whole.input_grad_bytes + parts - 1) / parts;
   memory.output_grad_bytes = (whole.output_grad_bytes + parts - 1) / parts;
+}
+
+/// No layer names what it reads, and none shares the weights of another.
+bool is_plain_chain(std::span<const LayerSpec> layers) {
+  return std::ranges::none_of(
+      layers, [](const LayerSpec& layer) { return !layer.input.empty() || !layer.from.empty() || layer.tied; });
 }
 
 KernelRates rates_of(const JobMachine& machine) {
@@ -361,19 +254,69 @@ struct JobPrices::State {
   };
   using Key = std::vector<std::int32_t>;  ///< kinds of the layers, and of their neighbours
 
-  State(const JobMachine& machine, const Network& of, const Parallelism& parallelism)
+  State(const JobMachine& machine, const Network& of, const Parallelism& parallelism,
+        std::vector<std::int32_t> known_alike)
       : network(of),
         cluster(machine.cluster),
         rates(rates_of(machine)),
         shape(of, parallelism),
         clock(cluster, parallelism, rates),
-        alike(first_alike(of.layers)) {
-    set_work(network, shape, cluster.devices.front(), work);
+        alike(known_alike.empty() ? first_alike(of.layers) : std::move(known_alike)) {
+    set_work(network, alike, shape, cluster.devices.front(), work);
+    plain_chain = is_plain_chain(of.layers);
     for (std::size_t k = 0; k < network.layers.size(); ++k) {
       const auto same = static_cast<std::size_t>(alike[k]);
       layers.push_back(same < k ? layers[same] : layer_seconds(network.layers[k], shape, clock));
       layer_forward.push_back(to_nanoseconds(layers.back().f.seconds()));
     }
+    set_least();
+  }
+
+  bool is_tied(std::size_t layer) const {
+    return network.layers[layer].kind == LayerKind::kHead && network.layers[layer].tied;
+  }
+
+  LayerLeast least_of(std::size_t layer) const {
+    constexpr std::int64_t kRoundings = 8;  // bytes
+    LayerLeast one = least_passes(layers[layer]);
+    const StageMemory memory = job_stage_memory(std::span(network.layers).subspan(layer, 1), shape, {});
+    if (!is_tied(layer)) {
+      const std::int64_t held = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
+      one.held_bytes = std::max<std::int64_t>(0, held - kRoundings);
+    }
+    for (const StashTensor& tensor : memory.stash) {
+      if (tensor.made_by == StashTensor::MadeBy::kForward) one.kept_bytes += tensor.bytes;
+    }
+    // Attention and what follows it run again together, from one input.
+    if (shape.parallelism.recompute == ActivationRecompute::kFull) one.kept_bytes /= 2;
+    return one;
+  }
+
+  /// Of an update that is no shorter than its share of the network's: messages and state grow with the parameters, and
+  /// what is beside passes is not counted. Tied weights may be in a stage twice.
+  void set_least() {
+    std::vector<LayerLeast> each;
+    for (std::size_t k = 0; k < layers.size(); ++k) {
+      const auto same = static_cast<std::size_t>(alike[k]);
+      each.push_back(same < k ? each[same] : least_of(k));
+    }
+    const DeviceParameters all = stage_parameters(network.layers, shape);
+    const Parallelism& job = shape.parallelism;
+    const bool shares = job.adapter_rank == 0 && all.dense > 0 && all.expert == 0;
+    if (shares) {
+      StageMemory held;
+      const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.replicas() : 1;
+      held.optimizer_bytes = all.dense * job.precision.optimizer_bytes / holders;
+      UpdateSeconds update = update_seconds(network.layers, shape, clock, held, {});
+      if (job.overlap_gradients) update.reduce_s = 0;
+      if (job.overlap_parameters) update.gather_s = 0;
+      for (std::size_t k = 0; k < each.size(); ++k) {
+        if (is_tied(k)) continue;
+        const auto own = static_cast<double>(device_parameters(network.layers[k], shape).dense);
+        each[k].u = surely(update.all() * own / static_cast<double>(all.dense) * (1 - 1e-6), 1);
+      }
+    }
+    least = std::make_shared<const std::vector<LayerLeast>>(std::move(each));
   }
 
   Key key_of(const LayerRange& range) const {
@@ -391,11 +334,14 @@ struct JobPrices::State {
     for (std::size_t k = range.begin; k < range.end; ++k) seconds += layers[k];
     wait_for_weights(own, shape, clock, seconds);
     StageMemory messages;
-    set_messages(network, range, shape, messages);
+    set_messages(network, range, shape, plain_chain, messages);
     const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
                             messages.input_grad_bytes + messages.output_grad_bytes};
     StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside), .update = {}};
-    set_messages(network, range, shape, stage.memory);
+    stage.memory.input_bytes = messages.input_bytes;
+    stage.memory.output_bytes = messages.output_bytes;
+    stage.memory.input_grad_bytes = messages.input_grad_bytes;
+    stage.memory.output_grad_bytes = messages.output_grad_bytes;
     stage.update = update_seconds(own, shape, clock, stage.memory, stage.times);
     stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
     return stage;
@@ -413,23 +359,34 @@ struct JobPrices::State {
     return stages.try_emplace(std::move(key), std::move(stage)).first->second;
   }
 
+  Cluster pipeline(std::int32_t places) {
+    const std::lock_guard lock(mutex);
+    const auto known = pipelines.find(places);
+    if (known != pipelines.end()) return known->second;
+    return pipelines.try_emplace(places, pipeline_of(cluster, shape.parallelism, places)).first->second;
+  }
+
   const Network& network;
   const Cluster& cluster;
   KernelRates rates;
   JobShape shape;
   JobClock clock;
   std::vector<std::int32_t> alike;
+  bool plain_chain = false;
   WorkUnits work;
   std::vector<StageSeconds> layers;  ///< by layer, alone
   std::vector<Ticks> layer_forward;
+  std::shared_ptr<const std::vector<LayerLeast>> least;
   std::mutex mutex;
   std::map<Key, std::shared_ptr<const StagePrice>> stages;
+  std::map<std::int32_t, Cluster> pipelines;  ///< by places
 };
 
-JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism) {
+JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism,
+                     std::vector<std::int32_t> alike) {
   check_parallelism(network, parallelism);
   check_devices(machine.cluster, parallelism, machine.places);
-  state_ = std::make_unique<State>(machine, network, parallelism);
+  state_ = std::make_unique<State>(machine, network, parallelism, std::move(alike));
 }
 
 JobPrices::~JobPrices() = default;
@@ -439,7 +396,7 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places) const
   check_devices(state_->cluster, parallelism, places);
   JobCosts job;
   job.rates = state_->rates;
-  job.pipeline = pipeline_of(state_->cluster, parallelism, places);
+  job.pipeline = state_->pipeline(places);
   job.costs.work = state_->work;
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
     const auto stage = state_->known(partition.range(s));
@@ -448,6 +405,7 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places) const
     job.updates.push_back(stage->update);
   }
   job.costs.layer_forward = state_->layer_forward;
+  job.least = state_->least;
   job.costs.from_network = true;
   estimate_host_copies(job.costs, job.pipeline);
   if (parallelism.adapter_rank > 0) return job;  // a shared weight is frozen like the others

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
+#include "models/costs/layer_least.hpp"
 #include "models/costs/stage_costs.hpp"
 #include "models/jobs/parallelism.hpp"
 #include "models/kernels/kernel_rates.hpp"
@@ -30,7 +31,8 @@ struct JobCosts {
   /// One device per place in the pipeline, with the links between the ranks of that place.
   Cluster pipeline{};
   KernelRates rates{};
-  std::vector<UpdateSeconds> updates{};  ///< by stage
+  std::vector<UpdateSeconds> updates{};                    ///< by stage
+  std::shared_ptr<const std::vector<LayerLeast>> least{};  ///< by layer of the network
 };
 
 /// What a job runs on: `places` devices of a pipeline (stages of a place share its devices), each spread over ranks of
@@ -56,8 +58,10 @@ JobCosts job_costs(const Network& network, const Partition& partition, const Job
 /// and neighbours differ only in their names have the same costs. Safe to use from several threads.
 class JobPrices {
  public:
-  /// `network` and the cluster of `machine` must outlive this. Throws as `job_costs` does.
-  JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism);
+  /// `network` and the cluster of `machine` must outlive this. `alike`: what `first_alike` says of the network's
+  /// layers, if it is known already. Throws as `job_costs` does.
+  JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism,
+            std::vector<std::int32_t> alike = {});
   ~JobPrices();
   JobPrices(const JobPrices&) = delete;
   JobPrices& operator=(const JobPrices&) = delete;

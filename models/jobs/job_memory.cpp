@@ -143,20 +143,25 @@ double cast_weight_bytes(const Parallelism& job) {
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
   const Parallelism& job = shape.parallelism;
   const DeviceParameters parameters = stage_parameters(layers, shape);
+  const bool gathers = job.zero == ZeroStage::kWeights && job.replicas() > 1;
   std::int64_t largest = 0;
-  for (const LayerSpec& layer : layers) largest = std::max(largest, device_parameters(layer, shape).all());
+  for (const LayerSpec& layer : layers) {
+    if (gathers) largest = std::max(largest, device_parameters(layer, shape).all());
+  }
   const auto held_of = [&](const DeviceParameters& some, double each, ZeroStage from) {
     const bool divided = job.zero >= from;
     const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };
     return sharded(of(some.dense), divided, job.replicas()) + sharded(of(some.expert), divided, job.expert_replicas());
   };
-  const DeviceParameters trained = trained_parameters(layers, shape);
+  const DeviceParameters trained = job.adapter_rank == 0 ? parameters : trained_parameters(layers, shape);
   const auto bytes = [&](std::int64_t each, ZeroStage from) {
     return held_of(trained, static_cast<double>(each), from);
   };
   StageMemory memory;
-  memory.weight_bytes = held_of(parameters, static_cast<double>(job.precision.weight_bytes), ZeroStage::kWeights) +
-                        held_of(cast_parameters(layers, shape), cast_weight_bytes(job), ZeroStage::kWeights);
+  memory.weight_bytes = held_of(parameters, static_cast<double>(job.precision.weight_bytes), ZeroStage::kWeights);
+  if (const double each = cast_weight_bytes(job); each != 0) {
+    memory.weight_bytes += held_of(cast_parameters(layers, shape), each, ZeroStage::kWeights);
+  }
   if (job.adapter_rank > 0) {
     memory.frozen_bytes = memory.weight_bytes;
     memory.weight_bytes += bytes(job.precision.weight_bytes, ZeroStage::kWeights);
@@ -165,8 +170,7 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
   memory.stash = stage_stash(layers, shape);
   // ZeRO-3 has the layer that computes and the next one as a whole.
-  const std::int64_t gathered =
-      job.zero == ZeroStage::kWeights && job.replicas() > 1 ? 2 * largest * job.precision.weight_bytes : 0;
+  const std::int64_t gathered = gathers ? 2 * largest * job.precision.weight_bytes : 0;
   const PassPeaks peaks = pass_peaks(layers, shape);
   const std::int64_t held = beside.library_bytes + placeholder_bytes(layers, shape) + gathered;
   const auto workspace = [&](std::int64_t peak, std::int64_t messages) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 #include "models/layers/describe_layer.hpp"
@@ -24,10 +25,23 @@ std::int64_t parameter_count(const Network& network) {
 }
 
 double model_flops(const Network& network, const MicrobatchShape& shape) {
+  std::vector<std::int32_t> unlike(network.layers.size());
+  std::iota(unlike.begin(), unlike.end(), 0);
+  return model_flops(network, shape, unlike);
+}
+
+double model_flops(const Network& network, const MicrobatchShape& shape, std::span<const std::int32_t> alike) {
+  std::vector<double> of;
   double flops = 0;
-  for (const LayerSpec& layer : network.layers) {
-    const LayerFacts facts = describe(layer, shape, {});
-    flops += facts.forward.flops + facts.input_grad.flops + facts.weight_grad.flops;
+  for (std::size_t k = 0; k < network.layers.size(); ++k) {
+    const auto same = static_cast<std::size_t>(alike[k]);
+    if (same == k) {
+      const LayerFacts facts = describe(network.layers[k], shape, {});
+      of.push_back(facts.forward.flops + facts.input_grad.flops + facts.weight_grad.flops);
+    } else {
+      of.push_back(of[same]);
+    }
+    flops += of.back();
   }
   return flops;
 }

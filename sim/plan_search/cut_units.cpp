@@ -1,6 +1,8 @@
 #include "sim/plan_search/cut_units.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace plumb {
 
@@ -22,6 +24,19 @@ std::optional<Partition> in_units(const Partition& of_layers, const std::vector<
   return cut;
 }
 
+namespace {
+
+std::shared_ptr<const std::vector<LayerLeast>> least_of_units(const std::vector<LayerLeast>& layers,
+                                                              const std::vector<std::size_t>& units) {
+  std::vector<LayerLeast> least(units.size() - 1);
+  for (std::size_t unit = 0; unit + 1 < units.size(); ++unit) {
+    for (std::size_t layer = units[unit]; layer < units[unit + 1]; ++layer) least[unit] += layers[layer];
+  }
+  return std::make_shared<const std::vector<LayerLeast>>(std::move(least));
+}
+
+}  // namespace
+
 PlanJob job_of_units(const PlanJob& job) {
   if (job.units.empty()) return job;
   PlanJob in = job;
@@ -29,7 +44,9 @@ PlanJob job_of_units(const PlanJob& job) {
   in.num_layers = job.units.size() - 1;
   in.price = [price = job.price, units = job.units](const Parallelism& parallelism, const Partition& partition,
                                                     std::int32_t places) {
-    return price(parallelism, in_layers(partition, units), places);
+    PricedStages stages = price(parallelism, in_layers(partition, units), places);
+    if (stages.least && partition.num_stages() + 1 == units.size()) stages.least = least_of_units(*stages.least, units);
+    return stages;
   };
   if (job.only_cut) {
     in.only_cut = [cut = job.only_cut, units = job.units](std::size_t stages) {

@@ -1,4 +1,3 @@
-#include "sim/plan_search/front_search.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,9 +1,12 @@
 #include "sim/plan_search/holder_bounds.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "sim/plan_search/layer_sums.hpp"
+#include "sim/plan_search/plan_bounds.hpp"
 
 namespace plumb {
 namespace {
@@ -18,6 +21,7 @@ struct Counted {
   bool between_nodes = false;  ///< messages take what they take there
   std::int32_t grain = 1;      ///< stages have a multiple of so many holders
   double room = 1;             ///< share of the memory that is used
+  bool messages = true;        ///< messages take memory
 };
 
 class Holders {
@@ -36,6 +40,7 @@ class Holders {
       down_.push_back(is_cut ? sums_.message(down_bytes_.back(), counted.between_nodes).all : 0);
       up_.push_back(is_cut ? sums_.message(prices.memory[k].input_grad_bytes, counted.between_nodes).all : 0);
     }
+    if (!counted.messages) down_bytes_.assign(down_bytes_.size(), 0);
   }
 
   HoldersBound run() {
@@ -97,7 +102,11 @@ class Holders {
   /// The fewest holders by which it can be done within `step`; nothing: none of `most` are enough.
   std::optional<std::int32_t> holders(const Stage& stage, std::int32_t most, Ticks step) const {
     if (stage.most_kept == 0) return std::nullopt;
-    for (std::int32_t count = counted_.grain; count <= most; count += counted_.grain) {
+    // Fewer cannot even compute all.
+    const std::int64_t needed = std::min<std::int64_t>(most, (microbatches_ * stage.turn - 1) / step);
+    const std::int32_t first =
+        std::max(counted_.grain, static_cast<std::int32_t>(needed) / counted_.grain * counted_.grain);
+    for (std::int32_t count = first; count <= most; count += counted_.grain) {
       if (step_of(stage, count) <= step) return count;
     }
     return std::nullopt;
@@ -139,11 +148,40 @@ class Holders {
   std::vector<std::size_t> from_;     ///< where the last stage of those begins
 };
 
+/// The same as if stages took no more than is certain. `dapple` has backwards in one. A layer that holds nothing of its
+/// own in some stages has no gradients there.
+LayerPrices sums_of_least(LayerPrices prices) {
+  for (std::size_t k = 0; k < prices.least.size(); ++k) {
+    const LayerLeast& least = prices.least[k];
+    const LayerMessages& messages = prices.messages[k];
+    prices.times.push_back({.f = least.alone.f, .b = least.alone.b, .i = least.alone.b, .w = 0});
+    prices.memory.push_back({.gradient_bytes = least.held_bytes > 0 ? messages.gradient_bytes : 0,
+                             .output_bytes = messages.output_bytes,
+                             .input_grad_bytes = messages.input_grad_bytes});
+    prices.held_bytes[k] = least.held_bytes;
+    prices.kept_bytes[k] = least.kept_bytes;
+  }
+  return prices;
+}
+
+PipelinePlan plan_with_holders(const UndividedSetup& setup, const HoldersBound& holders) {
+  PipelinePlan plan{.parallelism = setup.parallelism,
+                    .microbatches = setup.microbatches,
+                    .schedule = "dapple",
+                    .partition = holders.partition,
+                    .replicas = holders.replicas};
+  plan.places = std::accumulate(plan.replicas.begin(), plan.replicas.end(), 0);
+  plan.order.resize(static_cast<std::size_t>(plan.places));
+  std::iota(plan.order.begin(), plan.order.end(), 0);
+  return plan;
+}
+
 }  // namespace
 
 HoldersBound holders_bound(const LayerPrices& prices, std::int64_t microbatches) {
-  if (prices.times.empty()) return {};
-  return Holders(prices, microbatches, {}).run();
+  if (!prices.times.empty()) return Holders(prices, microbatches, {}).run();
+  if (prices.least.empty() || prices.messages.empty()) return {};
+  return Holders(sums_of_least(prices), microbatches, {.messages = false}).run();
 }
 
 std::vector<HoldersBound> holder_estimates(const LayerPrices& prices, std::int64_t microbatches) {
@@ -158,6 +196,32 @@ std::vector<HoldersBound> holder_estimates(const LayerPrices& prices, std::int64
     }
   }
   return found;
+}
+
+std::vector<PipelinePlan> replicated_plans(const std::vector<UndividedSetup>& setups) {
+  std::vector<PipelinePlan> plans;
+  for (const UndividedSetup& setup : setups) {
+    if (setup.prices->times.empty()) continue;
+    const HoldersBound holders = holders_bound(*setup.prices, setup.microbatches);
+    if (!holders.replicas.empty()) plans.push_back(plan_with_holders(setup, holders));
+    for (const HoldersBound& estimate : holder_estimates(*setup.prices, setup.microbatches)) {
+      plans.push_back(plan_with_holders(setup, estimate));
+    }
+  }
+  return plans;
+}
+
+Ticks least_replicated(const std::vector<UndividedSetup>& setups, Ticks best) {
+  std::vector<std::pair<Ticks, const UndividedSetup*>> order;
+  for (const UndividedSetup& setup : setups) {
+    order.emplace_back(replicated_bound(*setup.prices, setup.microbatches), &setup);
+  }
+  std::ranges::sort(order);
+  for (const auto& [bound, setup] : order) {  // the exact ones take long, and few decide
+    if (bound >= best) break;
+    best = std::min(best, std::max(bound, holders_bound(*setup->prices, setup->microbatches).bound));
+  }
+  return best;
 }
 
 }  // namespace plumb

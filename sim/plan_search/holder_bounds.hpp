@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "models/jobs/parallelism.hpp"
 #include "models/stages/partition.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
 
 namespace plumb {
 
@@ -33,12 +36,26 @@ struct HoldersBound {
 ///
 /// A step is possible, as far as this goes, when some cut gives each stage enough holders with all places together: the
 /// fewest places for the first k layers follow from those for fewer layers, and the least step by bisection. Needs
-/// stages that are the sums of their layers (`LayerPrices::times`); otherwise, and in any case at least, 0.
+/// stages that are the sums of their layers (`LayerPrices::times`); of others only what is certain is counted
+/// (`LayerPrices::least`; 0 where that is not known).
 HoldersBound holders_bound(const LayerPrices& prices, std::int64_t microbatches);
 
 /// Plans that are good when every microbatch's messages take what they take inside a node, or between nodes, and stages
 /// keep no more microbatches than their schedule does; with any holders, and with as many on every node; with all the
 /// memory, and with a tenth left: estimates, which prove nothing.
 std::vector<HoldersBound> holder_estimates(const LayerPrices& prices, std::int64_t microbatches);
+
+/// One copy of the pipeline on all places, whose stages may have several holders.
+struct UndividedSetup {
+  Parallelism parallelism{};
+  std::int64_t microbatches = 1;
+  std::shared_ptr<const LayerPrices> prices{};
+};
+
+/// Plans whose stages have several holders, good as far as `holders_bound` and `holder_estimates` know; few.
+std::vector<PipelinePlan> replicated_plans(const std::vector<UndividedSetup>& setups);
+
+/// No plan whose stages have several holders takes less than this; not more than `best`.
+Ticks least_replicated(const std::vector<UndividedSetup>& setups, Ticks best);
 
 }  // namespace plumb

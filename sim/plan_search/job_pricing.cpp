@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/jobs/alike_layers.hpp"
 #include "models/jobs/job_costs.hpp"
 #include "models/sources/roofline.hpp"
 #include "sim/plan_search/layer_prices.hpp"
@@ -78,7 +79,10 @@ PricedStages profiled_stages(const Network& network, const Cluster& cluster, con
 class PricesByChoice {
  public:
   PricesByChoice(Network network, Cluster cluster, std::optional<KernelRates> rates)
-      : network_(std::move(network)), cluster_(std::move(cluster)), rates_(std::move(rates)) {}
+      : network_(std::move(network)),
+        cluster_(std::move(cluster)),
+        rates_(std::move(rates)),
+        alike_(first_alike(network_.layers)) {}
 
   const Cluster& cluster() const { return cluster_; }
 
@@ -87,7 +91,7 @@ class PricesByChoice {
       const std::lock_guard lock(mutex_);
       if (const auto found = find(choice)) return found;
     }
-    auto prices = std::make_shared<const JobPrices>(network_, JobMachine{cluster_, 1, rates_}, choice);
+    auto prices = std::make_shared<const JobPrices>(network_, JobMachine{cluster_, 1, rates_}, choice, alike_);
     const std::lock_guard lock(mutex_);
     if (const auto found = find(choice)) return found;
     return known_.emplace_back(choice, std::move(prices)).second;
@@ -104,6 +108,7 @@ class PricesByChoice {
   Network network_;
   Cluster cluster_;
   std::optional<KernelRates> rates_;
+  std::vector<std::int32_t> alike_;
   std::mutex mutex_;
   std::vector<std::pair<Parallelism, std::shared_ptr<const JobPrices>>> known_;
 };
@@ -140,6 +145,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
   return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places) {
     JobCosts job = known->of(parallelism)->costs(partition, places);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
+    stages.least = std::move(job.least);
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 
 namespace plumb {
 
@@ -51,19 +53,34 @@ void hide_communication(StageCosts& costs) {
   }
 }
 
-LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps) {
+namespace {
+
+/// Of layers whose stages are their sums. Given times of pairs say nothing of their halves.
+std::shared_ptr<const std::vector<LayerLeast>> least_of_sums(const StageCosts& layers) {
+  std::vector<LayerLeast> least;
+  for (std::size_t k = 0; k < layers.times.size(); ++k) {
+    const StageTimes& times = layers.times[k];
+    LayerLeast layer{.alone = {times.f, times.b, times.i, times.w}};
+    if (times.pairs == PairTimes{}) {
+      layer.paired = {times.f - times.f_comm.shown, times.b - times.b_comm.shown, times.i - times.i_comm.shown,
+                      times.w - times.w_comm.shown};
+    }
+    if (!layers.memory.empty()) {
+      layer.held_bytes = held_bytes(layers.memory[k]);
+      for (const StashTensor& tensor : layers.memory[k].stash) {
+        if (tensor.made_by == StashTensor::MadeBy::kForward) layer.kept_bytes += tensor.bytes;
+      }
+    }
+    least.push_back(layer);
+  }
+  return std::make_shared<const std::vector<LayerLeast>>(std::move(least));
+}
+
+/// Of the network as one stage, and of every layer alone in a stage.
+LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const PricedStages& layers, std::int32_t places) {
   LayerPrices prices{.in_order = job.in_order};
-  const auto price = [&](const Partition& partition) {
-    PricedStages stages = job.price(parallelism, partition, places);
-    if (overlaps) hide_communication(stages.costs);
-    return stages;
-  };
-  const PricedStages whole = price(Partition{{0, job.num_layers}});
   prices.whole = whole.costs.times.front();
   if (!whole.costs.memory.empty()) prices.whole_held_bytes = held_bytes(whole.costs.memory.front());
-  Partition finest;
-  for (std::size_t layer = 0; layer <= job.num_layers; ++layer) finest.bounds.push_back(layer);
-  const PricedStages layers = price(finest);
   for (std::size_t layer = 0; layer < job.num_layers; ++layer) {
     prices.load.push_back(layers.costs.times[layer].f + least_backward(layers.costs.times[layer]));
     const bool known = !layers.costs.memory.empty();
@@ -85,6 +102,12 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
     prices.times = layers.costs.times;
     prices.memory = layers.costs.memory;
   }
+  if (layers.least) prices.least = *layers.least;
+  for (const StageMemory& memory : layers.costs.memory) {
+    prices.messages.push_back({memory.output_bytes, memory.input_grad_bytes, memory.gradient_bytes});
+  }
+  prices.again_takes_all =
+      std::ranges::all_of(layers.costs.times, [](const StageTimes& times) { return times.r >= times.f; });
   const auto rate = [](const Cluster::Network& links) {
     return links.bytes_per_s > 0 ? links.bytes_per_s : std::numeric_limits<double>::infinity();
   };
@@ -98,6 +121,26 @@ LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std
     if (!whole.price_per_hour.empty()) prices.price.push_back(whole.price_per_hour[at]);
   }
   return prices;
+}
+
+}  // namespace
+
+AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places) {
+  PricedStages whole = job.price(parallelism, Partition{{0, job.num_layers}}, places);
+  Partition finest;
+  for (std::size_t layer = 0; layer <= job.num_layers; ++layer) finest.bounds.push_back(layer);
+  PricedStages layers = job.price(parallelism, finest, places);
+  if (!layers.least && whole.sums) layers.least = least_of_sums(layers.costs);
+  AloneAndPaired both{.alone = prices_of(job, whole, layers, places), .paired = {}};
+  hide_communication(whole.costs);
+  hide_communication(layers.costs);
+  both.paired = prices_of(job, whole, layers, places);
+  return both;
+}
+
+LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps) {
+  AloneAndPaired both = both_layer_prices(job, parallelism, places);
+  return overlaps ? std::move(both.paired) : std::move(both.alone);
 }
 
 }  // namespace plumb

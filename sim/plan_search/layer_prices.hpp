@@ -7,6 +7,13 @@
 
 namespace plumb {
 
+/// What a layer alone in a stage hands on, and of what the holders of its stage sum gradients.
+struct LayerMessages {
+  std::int64_t output_bytes = 0;
+  std::int64_t input_grad_bytes = 0;
+  std::int64_t gradient_bytes = 0;
+};
+
 /// What bounds and balanced cuts need of one way to spread a stage.
 struct LayerPrices {
   StageTimes whole{};                      ///< the network as one stage
@@ -27,13 +34,24 @@ struct LayerPrices {
   HostLink host_link{};
   bool links_are_modelled = true;
   Ticks ticks_per_ns = 1;
-  std::vector<StageTimes> times{};    ///< by layer, where stages are the sums of their layers; else empty
-  std::vector<StageMemory> memory{};  ///< the same
-  bool in_order = false;              ///< places keep the cluster's order
+  std::vector<StageTimes> times{};        ///< by layer, where stages are the sums of their layers; else empty
+  std::vector<StageMemory> memory{};      ///< the same
+  std::vector<LayerLeast> least{};        ///< by layer: what it adds to any stage; empty: not known
+  std::vector<LayerMessages> messages{};  ///< by layer; empty: not known
+  bool again_takes_all = false;           ///< to run a forward again takes no less than the forward
+  bool in_order = false;                  ///< places keep the cluster's order
   bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
-/// Of `places` places; with `overlaps`, passes at the least that pairs leave of them. Throws what pricing throws.
+/// Of passes alone, and at the least that overlapped pairs leave of them.
+struct AloneAndPaired {
+  LayerPrices alone{};
+  LayerPrices paired{};
+};
+
+/// Of `places` places. Throws what pricing throws.
+AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
+/// One of the two: with `overlaps` that of pairs.
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
 
 /// Takes the communication out of all passes: a pair computes both halves one after the other and may hide the rest.

@@ -142,6 +142,12 @@ ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants) {
     const std::string_view placement = variant.spec->placement;
     kinds.sliced = kinds.sliced || variant.sliced;
     kinds.overlaps = kinds.overlaps || variant.overlaps;
+    kinds.fuses = kinds.fuses || variant.fuses;
+    kinds.splits = kinds.splits || variant.splits;
+    kinds.moves = kinds.moves || variant.moves;
+    kinds.hides_backwards = kinds.hides_backwards || variant.hides_backwards;
+    kinds.looped = kinds.looped || placement == "looped";
+    kinds.turned = kinds.turned || placement == "v" || placement == "zigzag";
     bool& kind = placement == "linear"                                                ? kinds.linear
                  : placement == "looped" || placement == "v" || placement == "zigzag" ? kinds.single
                  : placement == "bidirectional"                                       ? kinds.copied

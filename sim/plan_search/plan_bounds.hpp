@@ -14,12 +14,18 @@ namespace plumb {
 
 /// What the schedules of a search may do.
 struct ScheduleKinds {
-  bool sliced = false;    ///< microbatches are cut into slices
-  bool overlaps = false;  ///< pairs hide communication
-  bool linear = false;    ///< a stage on each place, in order
-  bool single = false;    ///< a place for each stage
-  bool copied = false;    ///< two places for each stage, each for some of the microbatches
-  bool other = false;     ///< nothing is known about where stages stand
+  bool sliced = false;           ///< microbatches are cut into slices
+  bool overlaps = false;         ///< pairs hide communication
+  bool linear = false;           ///< a stage on each place, in order
+  bool single = false;           ///< a place for each stage
+  bool copied = false;           ///< two places for each stage, each for some of the microbatches
+  bool other = false;            ///< nothing is known about where stages stand
+  bool fuses = false;            ///< backwards may be in one
+  bool splits = false;           ///< and in halves
+  bool moves = false;            ///< what microbatches keep may be moved away
+  bool hides_backwards = false;  ///< pairs of two backwards hide communication
+  bool looped = false;  ///< of `single`: the first stage of every place and the last stages in the order of places
+  bool turned = false;  ///< of `single`: the first stages in order; others in any
 };
 
 ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants);

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
+#include "models/costs/layer_least.hpp"
 #include "models/costs/stage_costs.hpp"
 #include "models/jobs/parallelism.hpp"
 #include "models/stages/partition.hpp"
@@ -27,6 +29,8 @@ struct PricedStages {
   /// layers', messages those of its first and last one; the forward's workspace has room for what any two neighbouring
   /// layers inside it hand on, and the stage's input is no part of the stash.
   bool sums = false;
+  /// By layer of the network: what it adds at least to any stage. None: only what `StagePricing` promises is known.
+  std::shared_ptr<const std::vector<LayerLeast>> least{};
   /// Whose rules messages and actions follow (sim/runtimes); empty: those of plumbline. It must outlive this.
   std::string_view runtime{};
 };

@@ -17,7 +17,6 @@
 #include "models/ground/error.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/cut_units.hpp"
-#include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
@@ -60,6 +59,7 @@ struct SearchPart {
   double ratio = 1;    ///< of the step to the estimate of the plan that this one is near
   bool exact = false;  ///< all cuts and orders of the setup are there
   bool tried_room = false;
+  bool refined = false;  ///< of a setup: its bound is all that is proved of it
 
   auto key() const { return std::tuple(estimate, level, number); }
   friend bool operator<(const SearchPart& a, const SearchPart& b) { return a.key() < b.key(); }
@@ -92,23 +92,25 @@ class Search {
         named_(!space.ranges.schedules.empty()),
         replicated_(space.ranges.replicated),
         setups_(space.setups.setups),
+        undivided_(space.setups.undivided),
         variants_(space.variants),
         shapes_(space.shapes),
         seeds_(job) {
     answer_.refused = space.setups.refused;
-    answer_.setups = static_cast<std::int64_t>(setups_.size());
+    answer_.setups = space.setups.combinations;
+    answer_.without_memory = space.setups.without_memory;
   }
 
   PlanAnswer run(const std::vector<PipelinePlan>& seeds) {
     if (setups_.empty()) throw Error(why_impossible());
     for (std::size_t at = 0; at < setups_.size(); ++at) {
-      if (setups_[at].missing_bytes > 0)
-        ++answer_.without_memory;
-      else
+      if (setups_[at].missing_bytes == 0)
         push({.bound = setups_[at].bound, .estimate = setups_[at].estimate, .setup = at});
     }
     take_seeds(seeds);
+    refined_.resize(setups_.size());
     while (open_bound() < best_ && !ended()) open_batch();
+    if (replicated_) left_out_ = std::min(left_out_, least_replicated(undivided_, best_));
     if (left_out_ < best_) take(seeds_.go_on(effort_.most_simulations - tried(), effort_.stop));
     take_late_seeds();
     finish();
@@ -194,7 +196,17 @@ class Search {
     }
   }
 
+  /// Most setups are done with before more than the cheapest of bounds is needed.
+  Opened refine(SearchPart part) const {
+    Opened opened;
+    part.refined = true;
+    part.bound = std::max(part.bound, refined_bound(setups_[part.setup]));
+    opened.parts.push_back(std::move(part));
+    return opened;
+  }
+
   Opened open_setup(const SearchPart& part) const {
+    if (!part.refined) return refine(part);
     SetupCuts all = cuts_of(setups_[part.setup], variants_, effort_.most_exact, shapes_);
     Opened opened;
     if (!all.exact) opened.left_out = part.bound;
@@ -300,7 +312,7 @@ class Search {
         again.partition = std::move(*roomy);
         again.stages = nullptr;
         again.tried_room = true;
-        again.bound = setups_[part.setup].bound;
+        again.bound = refined_[part.setup];
         opened.parts.push_back(std::move(again));
       }
     }
@@ -319,6 +331,7 @@ class Search {
     if (opened.stages) base_ = opened.stages->costs.base;
     if (answer_.refused.empty()) answer_.refused = std::move(opened.refused);
     for (SearchPart& child : opened.parts) {
+      if (child.level == SearchPart::Level::kSetup) refined_[child.setup] = child.bound;
       if (child.level != SearchPart::Level::kPlan || !child.tried_room || is_new(child)) push(std::move(child));
     }
     if (!opened.score) return;
@@ -376,7 +389,7 @@ class Search {
 
   void push_near(const SearchPart& part, SetupCut cut, double ratio) {
     SearchPart near{.level = SearchPart::Level::kCut, .setup = part.setup, .variant = part.variant, .ratio = ratio};
-    near.bound = setups_[part.setup].bound;
+    near.bound = refined_[part.setup];
     near.estimate = static_cast<Ticks>(
         ratio * static_cast<double>(cut_estimate(setups_[part.setup], variants_[part.variant], cut, shapes_)));
     near.order = std::move(cut.order);
@@ -387,21 +400,9 @@ class Search {
     push(std::move(near));
   }
 
-  /// Plans of others, and the bound on all that stages of several holders could do.
+  /// Plans of others, and those of stages of several holders that are good as far as it is known.
   void take_seeds(const std::vector<PipelinePlan>& seeds) {
-    std::vector<PipelinePlan> own;
-    const LayerPrices* seen = nullptr;  // setups of the same prices stand together, and have the same microbatches
-    for (const PlanSetup& setup : setups_) {
-      if (!replicated_ || setup.parallelism.data != 1 || setup.prices.get() == seen) continue;
-      seen = setup.prices.get();
-      const HoldersBound holders = holders_bound(*setup.prices, setup.microbatches);
-      const Ticks bound = std::max(holders.bound, replicated_bound(*setup.prices, setup.microbatches));
-      left_out_ = std::min(left_out_, bound);
-      if (!holders.replicas.empty()) own.push_back(plan_of(setup, holders));
-      for (const HoldersBound& estimate : holder_estimates(*setup.prices, setup.microbatches)) {
-        own.push_back(plan_of(setup, estimate));
-      }
-    }
+    const std::vector<PipelinePlan> own = replicated_ ? replicated_plans(undivided_) : std::vector<PipelinePlan>{};
     const std::function<bool()>& stop = effort_.stop_seeds ? effort_.stop_seeds : effort_.stop;
     take(seeds_.begin(own, {}));  // few, and whatever time has been taken: without them bounds were for nothing
     take(seeds_.begin(seeds, stop));
@@ -420,18 +421,6 @@ class Search {
   void take(const std::vector<ScoredPlan>& scores) {
     answer_.simulated += std::ssize(scores);
     for (const ScoredPlan& score : scores) take(score);
-  }
-
-  static PipelinePlan plan_of(const PlanSetup& setup, const HoldersBound& holders) {
-    PipelinePlan plan{.parallelism = setup.parallelism,
-                      .microbatches = setup.microbatches,
-                      .schedule = "dapple",
-                      .partition = holders.partition,
-                      .replicas = holders.replicas};
-    plan.places = std::accumulate(plan.replicas.begin(), plan.replicas.end(), 0);
-    plan.order.resize(static_cast<std::size_t>(plan.places));
-    std::iota(plan.order.begin(), plan.order.end(), 0);
-    return plan;
   }
 
   void finish() {
@@ -464,9 +453,11 @@ class Search {
   bool named_;
   bool replicated_;
   const std::vector<PlanSetup>& setups_;
+  const std::vector<UndividedSetup>& undivided_;
   const std::vector<ScheduleVariant>& variants_;
   ScheduleShapes& shapes_;
   SeedSearch seeds_;
+  std::vector<Ticks> refined_;                  ///< by setup: its bound, when it has been opened
   std::array<std::set<SearchPart>, 2> queues_;  ///< the last: slow plans
   std::multiset<Ticks> bounds_;                 ///< of all that is open
   std::int64_t parts_ = 0;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
+#include "sim/plan_search/packing_bounds.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/steady_bounds.hpp"
@@ -17,9 +19,38 @@ namespace plumb {
 namespace {
 
 struct Priced {
-  std::shared_ptr<const LayerPrices> prices;
+  std::shared_ptr<const AloneAndPaired> prices;
   std::string refused;
 };
+
+/// A group of schedules that are bounded together.
+struct Group {
+  std::int32_t number = 0;
+  std::vector<ScheduleVariant> variants{};
+  ScheduleKinds kinds{};
+  bool asynchronous = false;
+};
+
+std::vector<Group> groups_of(const std::vector<ScheduleVariant>& variants) {
+  std::map<std::int32_t, Group> groups;
+  for (const ScheduleVariant& variant : variants) {
+    Group& group = groups[variant.group()];
+    group.number = variant.group();
+    group.variants.push_back(variant);
+    group.asynchronous = group.asynchronous || variant.asynchronous;
+  }
+  std::vector<Group> list;
+  for (auto& [number, group] : groups) {
+    group.kinds = kinds_of(group.variants);
+    list.push_back(std::move(group));
+  }
+  return list;
+}
+
+/// The prices by which a group is bounded: of passes as pairs leave them where it has pairs.
+std::shared_ptr<const LayerPrices> prices_for(const std::shared_ptr<const AloneAndPaired>& both, bool overlaps) {
+  return {both, overlaps ? &both->paired : &both->alone};
+}
 
 /// The length of the longest pipeline that may be asked for; 0: there are too few devices, or the batch does not
 /// divide.
@@ -60,46 +91,62 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
 
 }  // namespace
 
+Ticks refined_bound(const PlanSetup& setup) {
+  if (setup.asynchronous) return setup.bound;
+  return std::max(setup.bound, packing_bound(*setup.prices, setup.places, setup.microbatches, setup.kinds));
+}
+
 bool PlanSetup::tries(const ScheduleVariant& variant) const {
-  return variant.is_tried(places, prices->load.size()) &&
+  return variant.group() == group && variant.is_tried(places, prices->load.size()) &&
          (!job->runs || job->runs(variant.spec->name, places, microbatches));
 }
 
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
                        ScheduleShapes& shapes, const std::function<bool()>& stop) {
   std::vector<Priced> priced(ranges.parallelisms.size());
-  const ScheduleKinds kinds = kinds_of(variants);
+  const std::vector<Group> groups = groups_of(variants);
   tbb::parallel_for(std::size_t{0}, priced.size(), [&](std::size_t at) {
     const Parallelism& parallelism = ranges.parallelisms[at];
     if (longest_pipeline(job, ranges, parallelism) == 0) return;
     try {
       const auto places = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
-      priced[at].prices = std::make_shared<const LayerPrices>(layer_prices(job, parallelism, places, kinds.overlaps));
+      priced[at].prices = std::make_shared<const AloneAndPaired>(both_layer_prices(job, parallelism, places));
     } catch (const Error& error) {
       priced[at].refused = error.what();
     }
   });
-  const bool asynchronous =
-      std::any_of(variants.begin(), variants.end(), [](const ScheduleVariant& each) { return each.asynchronous; });
   PlanSetups all;
   for (std::size_t at = 0; at < priced.size(); ++at) {
     if (all.refused.empty()) all.refused = priced[at].refused;
     if (!priced[at].prices) continue;
     const Parallelism& parallelism = ranges.parallelisms[at];
+    if (parallelism.data == 1) {
+      all.undivided.push_back(
+          {parallelism, job.batch / parallelism.microbatch_size, prices_for(priced[at].prices, false)});
+    }
     for (const std::int32_t places : ranges.places) {
       if (places > longest_pipeline(job, ranges, parallelism)) continue;
-      PlanSetup setup{.parallelism = parallelism, .places = places, .prices = priced[at].prices, .job = &job};
+      PlanSetup setup{.parallelism = parallelism, .places = places, .job = &job};
       setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
-      setup.missing_bytes = missing_bytes(*setup.prices, places);
-      all.setups.push_back(std::move(setup));
+      setup.missing_bytes = missing_bytes(priced[at].prices->alone, places);
+      ++all.combinations;
+      all.without_memory += setup.missing_bytes > 0 ? 1 : 0;
+      for (const Group& group : groups) {
+        setup.group = group.number;
+        setup.kinds = group.kinds;
+        setup.asynchronous = group.asynchronous;
+        setup.prices = prices_for(priced[at].prices, group.kinds.overlaps);
+        all.setups.push_back(setup);
+      }
     }
   }
   tbb::parallel_for(std::size_t{0}, all.setups.size(), [&](std::size_t at) {
     PlanSetup& setup = all.setups[at];
     if (setup.missing_bytes > 0) return;
-    setup.bound = asynchronous ? steady_setup_bound(*setup.prices, setup.places, setup.microbatches)
-                               : setup_bound(*setup.prices, setup.places, setup.microbatches, kinds);
-    if (!stop || !stop()) setup.estimate = filled_estimate(setup, variants, shapes);
+    const Group& group = *std::ranges::find(groups, setup.group, &Group::number);
+    setup.bound = group.asynchronous ? steady_setup_bound(*setup.prices, setup.places, setup.microbatches)
+                                     : setup_bound(*setup.prices, setup.places, setup.microbatches, group.kinds);
+    if (!stop || !stop()) setup.estimate = filled_estimate(setup, group.variants, shapes);
   });
   return all;
 }

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "sim/plan_search/device_orders.hpp"
+#include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
@@ -19,24 +21,34 @@ struct PlanSetup {
   Parallelism parallelism{};
   std::int32_t places = 1;
   std::int64_t microbatches = 1;  ///< per update and copy
+  std::int32_t group = 0;         ///< of schedules (`ScheduleVariant::group`); other groups have setups of their own
   Ticks bound = 0;
   Ticks estimate = 0;              ///< with the schedule that seems best for it; proves nothing
   std::int64_t missing_bytes = 0;  ///< bytes by which it is proved not to fit
   std::shared_ptr<const LayerPrices> prices{};
   const PlanJob* job = nullptr;  ///< that it belongs to
+  ScheduleKinds kinds{};         ///< of its group
+  bool asynchronous = false;
 
   /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and the job's system runs it
   /// (`PlanJob::runs`).
   bool tries(const ScheduleVariant& variant) const;
 };
 
+/// What a setup of `bound` is bounded by when all is counted.
+Ticks refined_bound(const PlanSetup& setup);
+
 struct PlanSetups {
   std::vector<PlanSetup> setups{};
-  std::string refused{};  ///< why the first impossible one was
+  std::vector<UndividedSetup> undivided{};  ///< of those without data ranks
+  std::string refused{};                    ///< why the first impossible one was
+  std::int64_t combinations = 0;            ///< of degrees, microbatch size and length of the pipeline
+  std::int64_t without_memory = 0;          ///< of these, proved not to fit
 };
 
-/// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. Those that are
-/// left when `stop` says so have no estimate (0). `job` must outlive them.
+/// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. One of each
+/// group of schedules that tries it. Those that are left when `stop` says so have no estimate (0). `job` must outlive
+/// them.
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
                        ScheduleShapes& shapes, const std::function<bool()>& stop = {});
 

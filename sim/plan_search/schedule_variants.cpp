@@ -15,12 +15,34 @@ struct Shown {
   bool sliced = false;
   bool overlaps = false;
   bool divides_vocabulary = false;
+  bool fuses = false;
+  bool splits = false;
+  bool moves = false;
+  bool hides_backwards = false;
 };
 
 bool has_pairs(const Schedule& schedule) {
   const auto overlapped = [](const Action& action) { return action.overlaps_next != 0; };
   return std::ranges::any_of(schedule.devices,
                              [&](const DeviceList& list) { return std::ranges::any_of(list.actions, overlapped); });
+}
+
+bool has_op(const Schedule& schedule, Op op) {
+  return std::ranges::any_of(schedule.devices, [op](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [op](const Action& action) { return action.op == op; });
+  });
+}
+
+/// Pairs whose halves both come after a gradient.
+bool has_backward_pairs(const Schedule& schedule) {
+  const auto is_late = [](Op op) { return op == Op::kB || op == Op::kI || op == Op::kW; };
+  return std::ranges::any_of(schedule.devices, [&](const DeviceList& list) {
+    for (std::size_t at = 0; at + 1 < list.actions.size(); ++at) {
+      const Action& one = list.actions[at];
+      if (one.overlaps_next != 0 && is_late(one.op) && is_late(list.actions[at + 1].op)) return true;
+    }
+    return false;
+  });
 }
 
 Shown shown_by(const ScheduleSpec& spec) {
@@ -35,8 +57,13 @@ Shown shown_by(const ScheduleSpec& spec) {
     shown.sliced = schedule.slices.has_value();
     shown.overlaps = has_pairs(schedule);
     shown.divides_vocabulary = schedule.vocabulary.has_value();
+    shown.fuses = shown.for_costs || has_op(schedule, Op::kB);  // with the costs this may change
+    shown.splits = shown.for_costs || has_op(schedule, Op::kW);
+    shown.moves = has_op(schedule, Op::kEvict) || has_op(schedule, Op::kLoad);
+    shown.hides_backwards = shown.overlaps && (shown.for_costs || has_backward_pairs(schedule));
+    if (schedule.policy) shown.fuses = shown.splits = shown.moves = true;
   } catch (const Error&) {  // nothing is known, so the weaker bounds hold
-    shown.sliced = shown.overlaps = true;
+    shown.sliced = shown.overlaps = shown.fuses = shown.splits = shown.moves = shown.hides_backwards = true;
   }
   return shown;
 }
@@ -53,8 +80,8 @@ void add_variants(const ScheduleSpec& spec, const PlanRanges& ranges, std::vecto
                 "': divides the vocabulary over all devices, expected a schedule whose stages hold layers");
   }
   const auto add = [&](std::int32_t asked, std::int32_t per_place, bool even_only = false) {
-    variants.push_back(
-        {&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced, shown.overlaps, even_only});
+    variants.push_back({&spec, asked, per_place, shown.for_costs, !spec.synchronous, shown.sliced, shown.overlaps,
+                        even_only, shown.fuses, shown.splits, shown.moves, shown.hides_backwards});
   };
   if (spec.placement == "v") {
     add(0, 2);
@@ -69,6 +96,19 @@ void add_variants(const ScheduleSpec& spec, const PlanRanges& ranges, std::vecto
 }
 
 }  // namespace
+
+std::int32_t ScheduleVariant::group() const {
+  constexpr std::int32_t kPlacements = 5;
+  const std::string_view placement = spec->placement;
+  const std::int32_t placed = placement == "linear"                       ? 0
+                              : placement == "looped"                     ? 1
+                              : placement == "v" || placement == "zigzag" ? 2
+                              : placement == "bidirectional"              ? 3
+                                                                          : 4;
+  const std::int32_t passes =
+      (overlaps ? 1 : 0) + (fuses ? 2 : 0) + (splits ? 4 : 0) + (moves ? 8 : 0) + (hides_backwards ? 16 : 0);
+  return passes * kPlacements + placed;
+}
 
 bool ScheduleVariant::is_tried(std::int32_t places, std::size_t layers) const {
   const auto count = static_cast<std::size_t>(stages(places));

@@ -45,12 +45,12 @@ Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& vari
 }
 
 /// Those that differ in where stages stand.
-std::vector<const ScheduleVariant*> unlike_placements(const std::vector<ScheduleVariant>& variants, std::int32_t places,
-                                                      std::size_t stages) {
+std::vector<const ScheduleVariant*> unlike_placements(const std::vector<ScheduleVariant>& variants,
+                                                      const PlanSetup& setup, std::size_t stages) {
   std::vector<const ScheduleVariant*> unlike;
   std::set<std::string_view> seen;
   for (const ScheduleVariant& variant : variants) {
-    if (static_cast<std::size_t>(variant.stages(places)) != stages) continue;
+    if (!setup.tries(variant) || static_cast<std::size_t>(variant.stages(setup.places)) != stages) continue;
     if (seen.insert(variant.spec->placement).second) unlike.push_back(&variant);
   }
   return unlike;
@@ -109,7 +109,7 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
       std::vector<Partition> partitions;
       if (exact && !only) partitions = all_cuts(layers, stages);
       if (const auto cut = only ? only(stages) : std::nullopt; cut) partitions.push_back(*cut);
-      for (const ScheduleVariant* variant : unlike_placements(variants, setup.places, stages)) {
+      for (const ScheduleVariant* variant : unlike_placements(variants, setup, stages)) {
         if (exact || only) break;
         auto cut = balanced_stages(setup, *variant, order, std::vector<std::int64_t>(stages, 0));
         if (cut && std::find(partitions.begin(), partitions.end(), *cut) == partitions.end())

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
+#include "sim/plan_search/packing_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
@@ -41,6 +42,9 @@ inline std::int64_t checked_step(const PlanJob& job, const PipelinePlan& plan, c
   const ScoredPlan& score = simulated.score;
   const auto of_setup = variant.asynchronous ? steady_setup_bound(prices, plan.places, plan.microbatches)
                                              : setup_bound(prices, plan.places, plan.microbatches, kinds_of({variant}));
+  if (!variant.asynchronous && score.fits()) {
+    CHECK(score.step_ns >= packing_bound(prices, plan.places, plan.microbatches, kinds_of({variant})));
+  }
   const auto of_placement = variant.asynchronous ? steady_placement_bound : placement_bound;
   CHECK((!score.fits() || score.step_ns >= of_setup));
   CHECK(score.step_ns >= of_placement(simulated.stages, simulated.schedule.placement, plan.microbatches));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "sim/plan_search/front_search.hpp"
+#include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
 #include "tools/plans/closest_plan.hpp"
 #include "tools/plans/plan_explain.hpp"

@@ -1,6 +1,7 @@
 #include "models/jobs/job_costs.hpp"
 
 #include <cstdlib>
+#include <random>
 
 #include <doctest/doctest.h>
 
@@ -9,6 +10,7 @@
 #include "models/import/load_network.hpp"
 #include "models/jobs/activation_steps.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 
 TEST_SUITE_BEGIN("models");
@@ -391,6 +393,60 @@ TEST_CASE("a job of adapters freezes all other weights, and reduces no shared on
     // Two bytes each: 8 rows of 768 and 8 of 3 x 768 in the attention of each layer.
     CHECK(adapted.updated_bytes() % (2 * 8 * (768 + 3 * 768)) == 0);
     CHECK(adapted.updated_bytes() > 0);
+  }
+}
+
+TEST_CASE("no stage takes, holds or keeps less than the sum of what its layers add at least") {
+  const Cluster cluster = load_cluster("a100-4x8");
+  std::mt19937 random(3);
+  for (const char* name : {"gpt2-medium", "llama2-7b", "mixtral-8x7b"}) {
+    const Network network = load_network(name);
+    const std::size_t all = network.layers.size();
+    for (int choice = 0; choice < 24; ++choice) {
+      Parallelism job{.tensor = 1 << (choice % 3), .data = 2, .microbatch_size = 1 + choice % 2};
+      job.sequence_parallel = job.tensor > 1 && choice % 4 < 2;
+      job.zero = static_cast<ZeroStage>(choice % 4);
+      job.recompute = static_cast<ActivationRecompute>(choice % 3);
+      job.overlap_gradients = choice % 5 == 0;
+      job.overlap_parameters = choice % 7 == 0;
+      const JobPrices prices(network, {cluster, 1, std::nullopt}, job);
+      for (int k = 0; k < 12; ++k) {
+        const std::size_t begin = k == 0 ? 0 : random() % (all - 1);
+        const std::size_t end = k == 0 ? all : begin + 1 + random() % (all - begin);
+        Partition cut{{0}};
+        for (const std::size_t at : {begin, end, all}) {
+          if (at > cut.bounds.back()) cut.bounds.push_back(at);
+        }
+        const JobCosts costs = prices.costs(cut, 1);
+        REQUIRE(costs.least);
+        for (std::size_t s = 0; s < cut.num_stages(); ++s) {
+          LayerLeast sum;
+          for (std::size_t l = cut.range(s).begin; l < cut.range(s).end; ++l) sum += (*costs.least)[l];
+          const StageTimes& times = costs.costs.times[s];
+          const StageMemory& memory = costs.costs.memory[s];
+          CHECK(sum.alone.f > 0);
+          CHECK(times.f >= sum.alone.f);
+          CHECK(times.b >= sum.alone.b);
+          CHECK(times.i >= sum.alone.i);
+          CHECK(times.w >= sum.alone.w);
+          CHECK(times.f - times.f_comm.shown >= sum.paired.f);
+          CHECK(times.b - times.b_comm.shown >= sum.paired.b);
+          CHECK(times.i - times.i_comm.shown >= sum.paired.i);
+          CHECK(times.w - times.w_comm.shown >= sum.paired.w);
+          CHECK(times.u >= sum.u);
+          CHECK(memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes >= sum.held_bytes);
+          CHECK(kept_bytes(memory, false) >= sum.kept_bytes);
+          // Messages are priced from the ends of a stage alone: the same as those of the stage as a whole.
+          const std::int64_t parts = job.scatter_gather || job.sequence_parallel ? job.tensor : 1;
+          const StageMemory whole =
+              stage_memory(network.layers, cut.range(s), {job.microbatch_size, network.sequence}, job.precision);
+          CHECK(memory.output_bytes == (whole.output_bytes + parts - 1) / parts);
+          CHECK(memory.input_bytes == (whole.input_bytes + parts - 1) / parts);
+          CHECK(memory.input_grad_bytes == (whole.input_grad_bytes + parts - 1) / parts);
+          CHECK(memory.output_grad_bytes == (whole.output_grad_bytes + parts - 1) / parts);
+        }
+      }
+    }
   }
 }
 

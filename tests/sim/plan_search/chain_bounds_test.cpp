@@ -9,6 +9,7 @@
 #include "models/ground/error.hpp"
 #include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/packing_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
@@ -97,6 +98,7 @@ std::vector<std::vector<std::int32_t>> all_holders(std::int32_t places, std::siz
 TEST_CASE("no schedule of the catalogue on any cut and order that fits takes less than its setup's bounds") {
   int fitting = 0;
   int stronger = 0;
+  int tighter = 0;
   for (std::uint32_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
     const ShortJob made = short_job(seed, 2, 2);
@@ -108,6 +110,8 @@ TEST_CASE("no schedule of the catalogue on any cut and order that fits takes les
         const auto stages = static_cast<std::size_t>(variant.stages(places));
         if (stages > made.job.num_layers) continue;
         const Ticks least = setup_bound(prices, places, made.job.batch, kinds);
+        const Ticks packed = packing_bound(prices, places, made.job.batch, kinds);
+        tighter += packed > least ? 1 : 0;
         const Ticks blind = setup_bound(prices, places, made.job.batch, {.other = true});
         stronger += least > blind ? 1 : 0;
         for (const Partition& cut : all_cuts(made.job.num_layers, stages)) {
@@ -123,6 +127,7 @@ TEST_CASE("no schedule of the catalogue on any cut and order that fits takes les
             if (!score || !score->fits()) continue;
             CAPTURE(plan.schedule);
             CHECK(score->step_ns >= least);
+            CHECK(score->step_ns >= packed);
             ++fitting;
           }
         }
@@ -131,6 +136,7 @@ TEST_CASE("no schedule of the catalogue on any cut and order that fits takes les
   }
   CHECK(fitting > 1000);
   CHECK(stronger > 100);
+  CHECK(tighter > 100);
 }
 
 TEST_CASE("no pipeline with stages of several holders that fits takes less than the bound") {
@@ -139,6 +145,11 @@ TEST_CASE("no pipeline with stages of several holders that fits takes less than 
     CAPTURE(seed);
     ShortJob made = short_job(seed, 2, 2);
     const HoldersBound least = holders_bound(prices_of(made.job), made.job.batch);
+    LayerPrices only_least = prices_of(made.job);  // as of stages that are not sums
+    only_least.times.clear();
+    only_least.memory.clear();
+    const Ticks certain = holders_bound(only_least, made.job.batch).bound;
+    CHECK(certain > 0);
     std::int64_t fastest = 0;
     for (std::size_t stages = 1; stages <= std::min<std::size_t>(4, made.job.num_layers); ++stages) {
       for (std::int32_t places = static_cast<std::int32_t>(stages); places <= 4; ++places) {
@@ -155,6 +166,7 @@ TEST_CASE("no pipeline with stages of several holders that fits takes less than 
             const std::optional<ScoredPlan> score = tried(plan, made.job);
             if (!score || !score->fits()) continue;
             CHECK(score->step_ns >= least.bound);
+            CHECK(score->step_ns >= certain);
             CHECK(score->step_ns >= traded_bound(prices_of(made.job), 4, made.job.batch));
             if (fastest == 0 || score->step_ns < fastest) fastest = score->step_ns;
           }

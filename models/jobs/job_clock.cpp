@@ -1,0 +1,73 @@
+#include "models/jobs/job_clock.hpp"
+
+#include <cmath>
+
+#include "models/costs/time_limits.hpp"
+#include "models/ground/units.hpp"
+
+namespace plumb {
+
+std::int64_t to_nanoseconds(double seconds) {
+  constexpr double kOff = 1e-6;
+  constexpr double kOffShare = 1e-12;
+  return checked_ticks(std::ceil(seconds * kNsPerSecond * (1 - kOffShare) - kOff), "a pass of a stage");
+}
+
+CommTime PassSeconds::communication() const {
+  return {.all = to_nanoseconds(talking_s), .shown = to_nanoseconds(seconds() - computing_s)};
+}
+
+PassSeconds JobClock::of(const PassKernels& pass, bool is_forward) const {
+  KernelTime all;
+  KernelTime routed;
+  double hidden_s = 0;
+  double talking_s = 0;
+  for (const Kernel& kernel : pass.list) {
+    KernelTime time = kernel_time(kernel, device_, rates_);
+    if (kernel.kind == Kernel::Kind::kCollective) {
+      time.device_s += collective_s(kernel.op, group(kernel.axis), kernel.bytes);
+    }
+    if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
+    const bool talks = kernel.kind == Kernel::Kind::kCollective || kernel.kind == Kernel::Kind::kExchange;
+    if (talks) talking_s += time.device_s;
+    if (kernel.hidden) {
+      hidden_s += time.device_s;
+      time.device_s *= kernel.kind == Kernel::Kind::kExchange ? taken_share() : 0;
+    }
+    if (captured_ == CapturedGraphs::kAll || (captured_ == CapturedGraphs::kDense && !kernel.routed)) time.host_s = 0;
+    (kernel.routed && is_forward && waits_for_counts_ ? routed : all) += time;
+  }
+  const double busy_s = all.seconds() + routed.seconds();
+  all += routed;
+  const KernelTime kernels{.device_s = all.device_s - (talking_s - hidden_s), .host_s = all.host_s};
+  return {busy_s, hidden_s, std::min(busy_s, kernels.seconds()), talking_s};
+}
+
+const DeviceGroup& JobClock::group(GroupAxis axis) const {
+  switch (axis) {
+    case GroupAxis::kTensor:
+      return tensor_;
+    case GroupAxis::kContext:
+      return context_;
+    case GroupAxis::kExpert:
+      return expert_;
+    case GroupAxis::kExpertTensor:
+      return expert_tensor_;
+    case GroupAxis::kExpertCopies:
+      return expert_copies_;
+    default:
+      return data_;
+  }
+}
+
+double JobClock::exchange_s(const ExpertExchange& exchange) const {
+  if (exchange.dispatcher == Dispatcher::kAllToAll) {
+    return collective_s(CollectiveOp::kAllToAll, expert_, exchange.bytes * static_cast<double>(exchange.copies));
+  }
+  DeviceGroup reached = expert_;
+  reached.inside.bytes_per_s *= rates_.inside_share;
+  reached.between.bytes_per_s *= rates_.between_share;
+  return static_cast<double>(rates_.collective_ns) / kNsPerSecond + exchange_seconds(exchange, reached);
+}
+
+}  // namespace plumb

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "models/cluster/cluster.hpp"
+#include "models/costs/pair_times.hpp"
+#include "models/jobs/job_kernels.hpp"
+#include "models/kernels/kernel_rates.hpp"
+
+namespace plumb {
+
+/// Rounded up, but for what doubles are off: stages together take no less than a stage of all their layers, as the
+/// bounds of searches want it.
+std::int64_t to_nanoseconds(double seconds);
+
+/// Seconds of a pass.
+struct PassSeconds {
+  double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
+  double hidden_s = 0;     ///< collectives beside them
+  double computing_s = 0;  ///< kernels alone, or starting everything
+  double talking_s = 0;    ///< all collectives
+
+  PassSeconds& operator+=(const PassSeconds& other) {
+    busy_s += other.busy_s;
+    hidden_s += other.hidden_s;
+    computing_s += other.computing_s;
+    talking_s += other.talking_s;
+    return *this;
+  }
+  /// Hidden collectives show where they outlast the kernels.
+  double seconds() const { return std::max(busy_s, hidden_s); }
+  CommTime communication() const;
+};
+
+struct StageSeconds {
+  PassSeconds f;
+  PassSeconds i;  ///< with what runs again
+  PassSeconds w;
+  PassSeconds b;  ///< I and W as one
+
+  StageSeconds& operator+=(const StageSeconds& other) {
+    f += other.f;
+    i += other.i;
+    w += other.w;
+    b += other.b;
+    return *this;
+  }
+};
+
+/// Rates of one device and the groups it takes part in.
+class JobClock {
+ public:
+  JobClock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
+      : device_(cluster.devices.front()),
+        rates_(rates),
+        tensor_(device_group(cluster, job.tensor, 1)),
+        context_(device_group(cluster, job.context, job.tensor)),
+        expert_(device_group(cluster, job.expert, job.expert_parts())),
+        expert_tensor_(device_group(cluster, job.expert_parts(), 1)),
+        data_(device_group(cluster, job.replicas(), job.tensor)),
+        expert_copies_(device_group(cluster, job.expert_replicas(), job.expert_parts() * job.expert)),
+        captured_(job.captured),
+        waits_for_counts_(job.expert_capacity == 0) {}
+
+  /// A pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of tokens,
+  /// and is not ahead any more.
+  PassSeconds of(const PassKernels& pass, bool is_forward = false) const;
+
+  const DeviceGroup& group(GroupAxis axis) const;
+
+  /// Devices that hold the same experts.
+  const DeviceGroup& expert_copies() const { return expert_copies_; }
+
+  double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
+    return rates_.collective_s(op, group, bytes);
+  }
+
+  /// Of the multiprocessors, by an exchange beside other kernels (DeepEP's default; NCCL's channels are about as many);
+  /// 0 where their number is not known.
+  double taken_share() const {
+    constexpr double kTaken = 20;
+    return rates_.multiprocessors > 1 ? std::min(1.0, kTaken / static_cast<double>(rates_.multiprocessors)) : 0;
+  }
+
+  double exchange_s(const ExpertExchange& exchange) const;
+
+  /// Of an optimizer that moves `bytes`.
+  double updating_s(double bytes) const {
+    return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
+  }
+
+ private:
+  const DeviceSpec& device_;
+  const KernelRates& rates_;
+  DeviceGroup tensor_;
+  DeviceGroup context_;
+  DeviceGroup expert_;
+  DeviceGroup expert_tensor_;
+  DeviceGroup data_;
+  DeviceGroup expert_copies_;
+  CapturedGraphs captured_;
+  bool waits_for_counts_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,163 @@
+#include "sim/plan_search/packing_bounds.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "models/ground/error.hpp"
+#include "models/sources/abstract_costs.hpp"
+#include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
+#include "tests/support/every_plan.hpp"
+#include "tests/support/small_transformer_job.hpp"
+
+TEST_SUITE_BEGIN("plan search");
+
+using namespace plumb;
+
+namespace {
+
+/// The least time of any way to put loads into bins.
+double exhaustive_time(const std::vector<Ticks>& loads, const std::vector<double>& rates, double at_once) {
+  double least = -1;
+  std::vector<std::size_t> bin(loads.size(), 0);
+  for (;;) {
+    std::vector<double> sums(rates.size(), 0);
+    for (std::size_t k = 0; k < loads.size(); ++k) sums[bin[k]] += static_cast<double>(loads[k]);
+    double time = 0;
+    for (std::size_t b = 0; b < rates.size(); ++b) time = std::max(time, (sums[b] - at_once) / rates[b]);
+    if (least < 0 || time < least) least = time;
+    std::size_t k = 0;
+    while (k < bin.size() && ++bin[k] == rates.size()) bin[k++] = 0;
+    if (k == bin.size()) return least;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("no way to pack loads takes less than the bound, and of equal loads some way takes no more") {
+  std::mt19937 random(7);
+  const auto drawn = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Ticks> loads(static_cast<std::size_t>(drawn(3, 7)), drawn(5, 40));
+    for (int k = drawn(0, 2); k > 0; --k) loads[static_cast<std::size_t>(k)] = drawn(1, 60);
+    std::vector<double> rates(static_cast<std::size_t>(drawn(1, 3)), 1.0);
+    if (round % 3 == 0) rates.back() = 0.5;
+    const double at_once = round % 4 == 0 ? drawn(0, 30) : 0;
+    const double exact = exhaustive_time(loads, rates, at_once);
+    const Ticks bound = packed_time(loads, rates, at_once);
+    CHECK(static_cast<double>(bound) <= exact);
+    const bool equal = std::set<Ticks>(loads.begin(), loads.end()).size() == 1;
+    if (equal && rates.back() == 1.0) CHECK(static_cast<double>(bound) >= exact - 2);
+  }
+  // 80 layers on 64 places: one of them has two.
+  CHECK(packed_time(std::vector<Ticks>(80, 1000), std::vector<double>(64, 1.0)) >= 1999);
+}
+
+TEST_CASE("what a search believes of a schedule holds at every size: backwards, moves, pairs and the mirrored places") {
+  for (const ScheduleVariant& variant : schedule_variants({})) {
+    CAPTURE(variant.spec->name);
+    for (std::int32_t p = 1; p <= 8; ++p) {
+      for (const std::int64_t m : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
+        ScheduleParams params{.num_devices = p, .num_microbatches = m, .chunks = variant.chunks};
+        params.costs = [](std::int32_t stages) { return abstract_costs("F=2,I=2,W=2", "", {.num_stages = stages}); };
+        Schedule schedule;
+        try {
+          schedule = generate(variant.spec->name, params);
+        } catch (const Error&) {
+          continue;
+        }
+        bool fused = false;
+        bool split = false;
+        bool moves = false;
+        bool pairs = false;
+        bool late = false;
+        for (const DeviceList& list : schedule.devices) {
+          for (std::size_t at = 0; at < list.actions.size(); ++at) {
+            const Action& action = list.actions[at];
+            fused = fused || action.op == Op::kB;
+            split = split || action.op == Op::kW;
+            moves = moves || is_move(action.op);
+            if (action.overlaps_next == 0) continue;
+            pairs = true;
+            const Op other = list.actions[at + 1].op;
+            late = late || ((is_backward(action.op) || action.op == Op::kW) && (is_backward(other) || other == Op::kW));
+          }
+        }
+        CHECK(!(fused && !variant.fuses && variant.splits));
+        CHECK(!(split && !variant.splits && variant.fuses));
+        CHECK(!(moves && !variant.moves));
+        CHECK(!(pairs && !variant.overlaps));
+        CHECK(!(late && !variant.hides_backwards));
+        const std::string_view placement = variant.spec->placement;
+        for (std::size_t copy = 0; copy < schedule.placement.size(); ++copy) {
+          for (std::size_t s = 0; s < schedule.placement[copy].size(); ++s) {
+            for (const DeviceId holder : schedule.placement[copy][s]) {
+              const auto at = static_cast<std::int32_t>(index(holder));
+              const auto along = static_cast<std::int32_t>(s % static_cast<std::size_t>(p));
+              const bool first_run = s < static_cast<std::size_t>(p);
+              if (placement == "bidirectional") CHECK((at == along || at == p - 1 - along));
+              if (first_run && placement != "bidirectional") CHECK(at == along);
+              if (placement == "looped") CHECK(at == along);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("without memory for the forwards before the first gradient places wait: eight equal layers on four places") {
+  LayerPrices prices;
+  prices.least.assign(8, {.alone = {10, 20, 10, 10}, .paired = {10, 20, 10, 10}, .kept_bytes = 100});
+  prices.speed.assign(4, 1.0);
+  prices.usable_bytes.assign(4, 0);
+  prices.again_takes_all = true;
+  prices.most_in_node = 4;
+  const ScheduleKinds kinds{.single = true, .fuses = true, .splits = true, .turned = true};
+  const auto bound = [&](const ScheduleKinds& of) { return packing_bound(prices, 4, 4, of); };
+  CHECK(bound(kinds) >= 239);  // 4 microbatches of two layers of 30
+  CHECK(bound(kinds) <= 270);  // the last place begins after three layers' forwards
+  prices.usable_bytes.assign(4, 250);
+  // The first gradient comes after 80. Before it a place has done forwards for 250 bytes: 25 of its 240.
+  CHECK(bound(kinds) >= 80 + 240 - 25 - 2);
+  CHECK(bound(kinds) <= 80 + 240 - 25);
+  ScheduleKinds moving = kinds;
+  moving.moves = true;
+  CHECK(bound(moving) <= 270);
+  prices.least.front().held_bytes = 100;  // takes room for 10 of forwards where it is
+  CHECK(bound(kinds) >= 80 + 240 - 25 - 2);
+}
+
+TEST_CASE("no plan of a transformer that fits is below the bound, with much memory and with little") {
+  int fitting = 0;
+  for (const std::int64_t share : {25, 90}) {
+    const plumb::testing::SmallTransformerJob made(share);
+    const LayerPrices prices = layer_prices(made.job, made.parallelism, 4, false);
+    REQUIRE(!prices.least.empty());
+    for (const ScheduleVariant& variant : schedule_variants({.chunks = {2}})) {
+      const ScheduleKinds kinds = kinds_of({variant});
+      const LayerPrices& own = variant.overlaps ? made.paired : prices;
+      for (const std::int32_t places : {2, 4}) {
+        const auto stages = static_cast<std::size_t>(variant.stages(places));
+        if (stages > made.job.num_layers) continue;
+        const Ticks least = packing_bound(own, places, made.microbatches, kinds);
+        for (const Partition& cut : all_cuts(made.job.num_layers, stages)) {
+          const std::int64_t step = made.step(variant, places, cut);
+          if (step == 0) continue;
+          CAPTURE(variant.spec->name);
+          CHECK(step >= least);
+          ++fitting;
+        }
+      }
+    }
+  }
+  CHECK(fitting > 500);
+}
+
+TEST_SUITE_END();
