@@ -59,10 +59,7 @@ struct StageMemory {
   std::int64_t workspace_i_bytes = 0;
   std::int64_t workspace_w_bytes = 0;
   std::int64_t workspace_u_bytes = 0;
-
-  /// Of `weight_bytes`: what updates change, and thus what a version of the weights is.
-  std::int64_t updated_bytes() const { return weight_bytes - frozen_bytes; }
-
+  std::int64_t updated_bytes() const { return weight_bytes - frozen_bytes; }  ///< of a version of the weights
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 

@@ -45,7 +45,7 @@ check_homes() {
   check_home "Eigen" 'Eigen/' '^(sim/contention_fit|sim/stability|trainer|tools/measured_steps|tests)/.*\.cpp$|^trainer/.*\.hpp$'
   check_home "SQLite" 'sqlite3\.h' '^(sim|tests/sim)/traces/.*\.cpp$'
   check_home "yaml-cpp and toml++" '(yaml-cpp|toml\+\+)/' '^models/launches/.*\.cpp$'
-  check_home "zlib" 'zlib\.h' '^sim/traces/.*\.cpp$'
+  check_home "zlib" 'zlib\.h' '^(sim/traces|(tests/)?tools/reports)/.*\.cpp$'
   check_home "nlohmann/json" 'nlohmann/' '\.cpp$'
   check_home "pybind11" 'pybind11/' '^tools/python/'
   check_home "doctest" 'doctest/' '^tests/'
@@ -91,7 +91,7 @@ check_doorways() {
 schedules schedules
 sim sim
 contention_fit sim/contention_fit
-plans sim/planners sim/plan_search
+plans sim/planners sim/plan_search sim/order_search
 trainer trainer
 reports tools/reports tools/tables tools/terminal"
   while IFS= read -r line; do finding "not by include/plumbline: $line"; done \

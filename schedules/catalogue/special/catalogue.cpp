@@ -13,6 +13,42 @@ Schedule pipeedge(const ScheduleParams& params);
 Schedule pipefusion(const ScheduleParams& params);
 Schedule tspipe(const ScheduleParams& params);
 
+namespace {
+
+ScheduleSpec mlora_row() {
+  return ScheduleSpec{.name = "mlora",
+                      .summary =
+                          "several fine-tuning jobs over the same frozen stages: while one is flushed, the others "
+                          "keep the devices busy",
+                      .year = 2023,
+                      .source = "Ye et al., mLoRA / LoRAPP, arXiv 2312.02515",
+                      .placement = "copies",
+                      .needs = "m a multiple of the adapters, at most 1024; m x updates x p at most 2^24",
+                      .options = {{"adapters", "K", "m", "jobs, each with an adapter and updates of its own"},
+                                  {"next", "waiting|first", "waiting",
+                                   "whose batch the first device takes: that of the job that has waited longest, or of "
+                                   "the first one that has a batch"}},
+                      .folds = false,
+                      .make = mlora};
+}
+
+ScheduleSpec pipefusion_row() {
+  return ScheduleSpec{
+      .name = "pipefusion",
+      .summary =
+          "inference: patches of an image run through the pipeline step after step without waiting for each other",
+      .year = 2024,
+      .source = "Fang et al., PipeFusion, arXiv 2405.14430",
+      .inference = true,
+      .needs = "m = patches x steps; patches at most 128; warmup at most the number of steps; m x updates at most 2^16",
+      .options = {{"patches", "M", "the smaller of p and m", "patches of an image"},
+                  {"warmup", "N", "1", "first steps, which run the whole image at once"}},
+      .folds = false,
+      .make = pipefusion};
+}
+
+}  // namespace
+
 std::span<const ScheduleSpec> special_schedules() {
   static const std::array kRows{
       ScheduleSpec{
@@ -45,19 +81,7 @@ std::span<const ScheduleSpec> special_schedules() {
                                {"like", "A-B", "none", "times the frozen layers as layers A to B - 1 of the network"}},
                    .folds = false,
                    .make = diffusionpipe},
-      ScheduleSpec{.name = "mlora",
-                   .summary = "several fine-tuning jobs over the same frozen stages: while one is flushed, the others "
-                              "keep the devices busy",
-                   .year = 2023,
-                   .source = "Ye et al., mLoRA / LoRAPP, arXiv 2312.02515",
-                   .placement = "copies",
-                   .needs = "m a multiple of the adapters, at most 1024; m x updates x p at most 2^24",
-                   .options = {{"adapters", "K", "m", "jobs, each with an adapter and updates of its own"},
-                               {"next", "waiting|first", "waiting",
-                                "whose batch the first device takes: that of the job that has waited longest, or of "
-                                "the first one that has a batch"}},
-                   .folds = false,
-                   .make = mlora},
+      mlora_row(),
       ScheduleSpec{.name = "tspipe",
                    .summary = "a teacher's forwards of the next batch fill the bubbles of its student's updates",
                    .year = 2022,
@@ -72,19 +96,7 @@ std::span<const ScheduleSpec> special_schedules() {
                    .inference = true,
                    .options = slice_options("1"),
                    .make = pipeedge},
-      ScheduleSpec{
-          .name = "pipefusion",
-          .summary =
-              "inference: patches of an image run through the pipeline step after step without waiting for each other",
-          .year = 2024,
-          .source = "Fang et al., PipeFusion, arXiv 2405.14430",
-          .inference = true,
-          .needs =
-              "m = patches x steps; patches at most 128; warmup at most the number of steps; m x updates at most 2^16",
-          .options = {{"patches", "M", "the smaller of p and m", "patches of an image"},
-                      {"warmup", "N", "1", "first steps, which run the whole image at once"}},
-          .folds = false,
-          .make = pipefusion},
+      pipefusion_row(),
   };
   return kRows;
 }

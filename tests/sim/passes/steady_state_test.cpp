@@ -114,8 +114,10 @@ TEST_CASE("whole updates are jumped over, with and without a steady state inside
       CAPTURE(m);
       const Schedule schedule =
           testing::schedule_of({.name = spec.name, .p = m == 6 ? 2 : 4, .m = m, .updates = m == 6 ? 100 : 30});
-      // Forward pipelines update nothing; extra work is numbered through all updates.
-      check_jump(schedule, unequal(schedule.num_stages, 30), !schedule.forward_only && schedule.extras.empty());
+      // Forward pipelines update nothing; extra work is numbered through all updates; the order of several jobs is
+      // played through all of theirs.
+      const bool repeats = !schedule.forward_only && schedule.extras.empty() && spec.name != "mlora";
+      check_jump(schedule, unequal(schedule.num_stages, 30), repeats);
     }
   }
 }

@@ -136,6 +136,7 @@ TEST_CASE("what an update may be taken back to is counted: predicted and measure
 TEST_CASE("clipping by the norm of all stages gives the weights of training in one piece, for every schedule") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     if (!spec.synchronous || divides_vocabulary(spec)) continue;
+    if (spec.placement == "copies") continue;  // several jobs, each with weights of its own
     CAPTURE(spec.name);
     auto options = tiny_run(spec, {.num_devices = 4, .num_microbatches = 4, .updates = 2}, true);
     REQUIRE(options);
