@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "trainer/ground/durable_file.hpp"
+#include "trainer/ground/choices_file.hpp"
 
 namespace plumb::cuda {
 namespace {
@@ -107,17 +106,8 @@ std::string ProductTable::text() const {
 std::uint64_t ProductTable::hash() const { return fnv(text()); }
 
 void ProductTable::read(std::string_view text, const std::string& name) {
-  std::size_t line = 0;
   std::map<std::string, AlgorithmBytes> algorithms;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view row = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string where = name + ":" + std::to_string(++line) + ": ";
-    if (line == 1) {
-      if (row == std::string(kHead) + made_for_) continue;
-      throw Error(where + "'" + std::string(row) + "'; expected '" + std::string(kHead) + made_for_ + "'");
-    }
+  read_choices(text, name, std::string(kHead) + made_for_, [&](std::string_view row, const std::string& where) {
     const std::size_t space = row.find(' ');
     if (space == std::string_view::npos) throw Error(where + "expected an algorithm and a product");
     try {
@@ -125,8 +115,7 @@ void ProductTable::read(std::string_view text, const std::string& name) {
     } catch (const Error& error) {
       throw Error(where + error.what());
     }
-  }
-  if (line == 0) throw Error(name + ": empty; expected '" + std::string(kHead) + made_for_ + "'");
+  });
   algorithms_ = std::move(algorithms);
   changed_ = false;
 }
@@ -137,14 +126,7 @@ void ProductTable::load(const std::filesystem::path& path) {
 }
 
 void ProductTable::save(const std::filesystem::path& path) {
-  if (!changed_) return;
-  std::filesystem::path unfinished = path;
-  unfinished += ".unfinished";
-  DurableFile file(unfinished);
-  const std::string all = text();
-  file.write(std::as_bytes(std::span(all)));
-  file.close();
-  check_written(path, disk::rename(unfinished, path));
+  if (changed_) save_choices(path, text());
   changed_ = false;
 }
 

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 #include <utility>
 
-#include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "trainer/ground/durable_file.hpp"
+#include "trainer/ground/choices_file.hpp"
 
 namespace plumb::cuda {
 
@@ -77,25 +75,16 @@ std::string AttentionTable::text() const {
 }
 
 void AttentionTable::read(std::string_view text, const std::string& name) {
-  std::size_t line = 0;
   std::map<std::string, AttentionChoice> choices;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view row = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string where = name + ":" + std::to_string(++line) + ": ";
-    if (line == 1) {
-      if (row == std::string(kAttentionHead) + made_for_) continue;
-      throw Error(where + "'" + std::string(row) + "'; expected '" + std::string(kAttentionHead) + made_for_ + "'");
-    }
-    const std::size_t space = std::min(row.find(' '), row.size());
-    const std::string_view who = row.substr(0, space);
-    if ((who != "own" && who != "cudnn") || row.size() < space + 2) {
-      throw Error(where + "'" + std::string(row) + "'; expected 'own' or 'cudnn', and an attention");
-    }
-    choices[std::string(row.substr(space + 1))] = {who == "own", "the table says so"};
-  }
-  if (line == 0) throw Error(name + ": empty; expected '" + std::string(kAttentionHead) + made_for_ + "'");
+  read_choices(text, name, std::string(kAttentionHead) + made_for_,
+               [&](std::string_view row, const std::string& where) {
+                 const std::size_t space = std::min(row.find(' '), row.size());
+                 const std::string_view who = row.substr(0, space);
+                 if ((who != "own" && who != "cudnn") || row.size() < space + 2) {
+                   throw Error(where + "'" + std::string(row) + "'; expected 'own' or 'cudnn', and an attention");
+                 }
+                 choices[std::string(row.substr(space + 1))] = {who == "own", "the table says so"};
+               });
   choices_ = std::move(choices);
   changed_ = false;
 }
@@ -106,14 +95,7 @@ void AttentionTable::load(const std::filesystem::path& path) {
 }
 
 void AttentionTable::save(const std::filesystem::path& path) {
-  if (!changed_) return;
-  std::filesystem::path unfinished = path;
-  unfinished += ".unfinished";
-  DurableFile file(unfinished);
-  const std::string all = text();
-  file.write(std::as_bytes(std::span(all)));
-  file.close();
-  check_written(path, disk::rename(unfinished, path));
+  if (changed_) save_choices(path, text());
   changed_ = false;
 }
 
