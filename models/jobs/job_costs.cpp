@@ -199,7 +199,8 @@ void set_work(const Network& network, std::span<const std::int32_t> alike, const
   const auto copies = static_cast<double>(job.data);
   work.samples_per_microbatch = shape.samples * job.data;
   work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
-  work.model_flops_per_microbatch = copies * model_flops(network, {shape.samples, shape.sequence}, alike);
+  work.model_flops_per_microbatch =
+      copies * model_flops(network, {shape.samples, shape.sequence}, alike, job.adapter_rank == 0);
   work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
 }
 

@@ -30,14 +30,15 @@ double model_flops(const Network& network, const MicrobatchShape& shape) {
   return model_flops(network, shape, unlike);
 }
 
-double model_flops(const Network& network, const MicrobatchShape& shape, std::span<const std::int32_t> alike) {
+double model_flops(const Network& network, const MicrobatchShape& shape, std::span<const std::int32_t> alike,
+                   bool trains_weights) {
   std::vector<double> of;
   double flops = 0;
   for (std::size_t k = 0; k < network.layers.size(); ++k) {
     const auto same = static_cast<std::size_t>(alike[k]);
     if (same == k) {
       const LayerFacts facts = describe(network.layers[k], shape, {});
-      of.push_back(facts.forward.flops + facts.input_grad.flops + facts.weight_grad.flops);
+      of.push_back(facts.forward.flops + facts.input_grad.flops + (trains_weights ? facts.weight_grad.flops : 0));
     } else {
       of.push_back(of[same]);
     }

@@ -385,6 +385,10 @@ TEST_CASE("a job of adapters freezes all other weights, and reduces no shared on
   const JobCosts adapters = job_costs(network, stages, {cluster, 2}, {.adapter_rank = 8});
   CHECK(all.costs.tied.size() == 1);
   CHECK(adapters.costs.tied.empty());
+  // Of F, I and W, each as long for the weights, W is left out; attention has no W.
+  const double share = adapters.costs.work.model_flops_per_microbatch / all.costs.work.model_flops_per_microbatch;
+  CHECK(share > 2.0 / 3);
+  CHECK(share < 0.75);
   for (std::size_t s = 0; s < 2; ++s) {
     const StageMemory& whole = all.costs.memory[s];
     const StageMemory& adapted = adapters.costs.memory[s];
