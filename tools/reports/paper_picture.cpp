@@ -90,13 +90,8 @@ class PaperPicture {
   }
 
   void boxes(const PictureRow& row) {
-    double drawn_to = -1;
-    for (const PictureSpan& drawn : row.spans) {
+    each_visible(row, scale_, kPaperHair, [&](const PictureSpan& drawn, double left, double right) {
       const Action& action = timeline_.spans[drawn.span].action;
-      const double left = static_cast<double>(drawn.start) * scale_;
-      const double right = static_cast<double>(drawn.end) * scale_;
-      if (right <= left || (right - left < kPaperHair && right < drawn_to + kPaperHair)) continue;
-      drawn_to = right;
       ops_.insert(action.op);
       const bool whole = drawn.part == PictureSpan::Part::kWhole;
       const double height = whole ? kPaperRow : kPaperRow / 2;
@@ -105,7 +100,7 @@ class PaperPicture {
       const double edge = std::min(0.3, (right - left) / 8) / scale_;
       box(colour, static_cast<double>(drawn.start) + edge, static_cast<double>(drawn.end) - edge, bottom, height);
       number(action, left, right, bottom, height);
-    }
+    });
   }
 
   void number(const Action& action, double left, double right, double bottom, double height) {

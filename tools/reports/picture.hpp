@@ -32,6 +32,20 @@ struct PictureRow {
   friend bool operator==(const PictureRow&, const PictureRow&) = default;
 };
 
+/// Calls `draw(span, left, right)` for the spans of a row that can be seen where a tick is `scale` long: of those
+/// shorter than `hair` one is left out while it ends within a hair of the one drawn before.
+template <class Draw>
+void each_visible(const PictureRow& row, double scale, double hair, Draw&& draw) {
+  double drawn_to = -1;
+  for (const PictureSpan& span : row.spans) {
+    const double left = static_cast<double>(span.start) * scale;
+    const double right = static_cast<double>(span.end) * scale;
+    if (right <= left || (right - left < hair && right < drawn_to + hair)) continue;
+    drawn_to = right;
+    draw(span, left, right);
+  }
+}
+
 /// Time in which a device's compute lane is empty, inside [0, makespan].
 struct IdleGap {
   DeviceId device{};

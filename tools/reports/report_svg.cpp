@@ -207,15 +207,12 @@ class SvgPicture {
   void spans(const PictureRow& row) {
     const bool single = timeline_.spans.size() <= kSpansWithTooltips;
     std::map<std::string, std::string> paths;
-    double drawn_to = -1;
-    for (const PictureSpan& drawn : row.spans) {
+    each_visible(row, scale_, kMergeBelow, [&](const PictureSpan& drawn, double, double) {
       const Span& span = timeline_.spans[drawn.span];
       const double left = x(drawn.start);
       const double width = static_cast<double>(drawn.end - drawn.start) * scale_;
       const std::string fill = colour(row, span);
       const auto [top, height] = box(row, drawn);
-      if (width <= 0 || (width < kMergeBelow && left + width < drawn_to + kMergeBelow)) continue;
-      drawn_to = left + width;
       ops_seen_.insert(span.action.op);
       const double inset = width > 4 ? kGapBetween : 0;
       const double visible = std::max(width - inset, kMergeBelow);
@@ -227,7 +224,7 @@ class SvgPicture {
         paths[fill] += "M" + px(left) + " " + px(top) + "h" + px(visible) + "v" + px(height) + "h" + px(-visible) + "z";
       }
       if (row.lane == Lane::kCompute) number(span, {left, visible}, {top, height}, fill);
-    }
+    });
     for (const auto& [fill, path] : paths) body_ += "<path fill=\"" + fill + "\" d=\"" + path + "\"/>\n";
   }
 

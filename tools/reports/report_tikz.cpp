@@ -55,13 +55,8 @@ class TikzPicture {
   std::int64_t ns(Ticks ticks) const { return to_ns(ticks, timeline_.base); }
 
   void boxes(const PictureRow& row) {
-    double drawn_to = -1;
-    for (const PictureSpan& drawn : row.spans) {
+    each_visible(row, scale_, kTikzHair, [&](const PictureSpan& drawn, double left, double right) {
       const Action& action = timeline_.spans[drawn.span].action;
-      const double left = static_cast<double>(drawn.start) * scale_;
-      const double right = static_cast<double>(drawn.end) * scale_;
-      if (right <= left || (right - left < kTikzHair && right < drawn_to + kTikzHair)) continue;
-      drawn_to = right;
       ops_.insert(action.op);
       const bool lower = drawn.part == PictureSpan::Part::kLowerHalf;
       const double height = drawn.part == PictureSpan::Part::kWhole ? kTikzRow : kTikzRow / 2;
@@ -73,7 +68,7 @@ class TikzPicture {
       if (microbatch >= 0 && action.op <= Op::kR && right - left >= kTikzDigitRoom * static_cast<double>(number.size()))
         body_ += " node[midway,font=\\tiny] {" + number + '}';
       body_ += ";\n";
-    }
+    });
   }
 
   std::string axis() const {
