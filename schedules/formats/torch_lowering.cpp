@@ -97,7 +97,33 @@ Actions with_reductions(const Schedule& schedule, const Actions& actions) {
   return result;
 }
 
-/// Visits the devices in turn and writes sends and receives.
+/// The values that stages have made for each other, dense: the F of a stage and microbatch, or its B or I, whole or as
+/// one slice, which are values apart.
+class MadeValues {
+ public:
+  explicit MadeValues(const Schedule& schedule) : microbatches_(static_cast<std::size_t>(schedule.num_microbatches)) {
+    if (schedule.slices) {
+      for (const auto& lengths : schedule.slices->lengths) parts_ = std::max(parts_, lengths.size() + 1);
+    }
+    made_.resize(static_cast<std::size_t>(schedule.num_stages) * microbatches_ * parts_ * 2);
+  }
+
+  void add(const Action& made) { made_[place(made)] = true; }
+  bool contains(const Action& made) const { return made_[place(made)]; }
+
+ private:
+  std::size_t place(const Action& made) const {
+    const std::size_t part = made.slice == Action::kAllSlices ? 0 : static_cast<std::size_t>(made.slice) + 1;
+    const std::size_t cell = (index(made.stage) * microbatches_ + index(made.microbatch)) * parts_ + part;
+    return cell * 2 + (made.op == Op::kF ? 1 : 0);
+  }
+
+  std::size_t microbatches_;
+  std::size_t parts_ = 1;  ///< the whole, then slices
+  std::vector<bool> made_;
+};
+
+/// Visits the devices in turn and writes sends and receives. A value is wherever it is taken as soon as it is made.
 class DeviceRounds {
  public:
   explicit DeviceRounds(const Schedule& schedule, std::vector<Actions> lists)
@@ -106,7 +132,7 @@ class DeviceRounds {
         lists_(std::move(lists)),
         next_(lists_.size(), 0),
         written_(lists_.size()),
-        there_(lists_.size()) {}
+        made_(schedule) {}
 
   std::vector<Actions> run() {
     for (bool progress = true; progress;) {
@@ -123,19 +149,12 @@ class DeviceRounds {
   }
 
  private:
-  /// A value on a device: the stage and microbatch (and slice) of the F, or of the B or I, that makes it.
-  using Value = std::tuple<ReplicaId, StageId, bool, MicrobatchId, std::int16_t>;
-
-  static Value value(const Action& action, MicrobatchId microbatch) {
-    return {action.replica, action.stage, action.op == Op::kF, microbatch, action.slice};
-  }
-
   bool visit(std::size_t device) {
     const Actions& list = lists_[device];
     if (next_[device] == list.size()) return false;
     const std::size_t end = after(list, next_[device]);
     for (std::size_t at = next_[device]; at < end; ++at) {
-      if (!ready(list[at], device)) return false;
+      if (!ready(list[at])) return false;
     }
     for (std::size_t at = next_[device]; at < end; ++at) written_[device].push_back(list[at]);
     for (std::size_t at = next_[device]; at < end; ++at) finish(list[at], device);
@@ -143,11 +162,11 @@ class DeviceRounds {
     return true;
   }
 
-  bool ready(const Action& action, std::size_t device) const {
+  bool ready(const Action& action) const {
     bool all = true;
     rules_.for_each(action, [&](const Action& needed, DependencyKind kind) {
       const bool from_a_stage = kind == DependencyKind::kActivation || kind == DependencyKind::kGradient;
-      if (from_a_stage) all = all && there_[device].contains(value(needed, needed.microbatch));
+      if (from_a_stage) all = all && made_.contains(needed);
     });
     return all;
   }
@@ -162,7 +181,7 @@ class DeviceRounds {
       one.microbatch = MicrobatchId{static_cast<std::int32_t>(action.microbatch) + i};
       one.merged = 0;
       one.overlaps_next = 0;
-      there_[device].insert(value(one, one.microbatch));
+      made_.add(one);
       for (const StageId stage : takers) transfer(one, stage, takers.size() > 1, device);
     }
   }
@@ -181,15 +200,14 @@ class DeviceRounds {
     if (rules_.sources(forward ? Op::kF : Op::kB, to).size() > 1) receive.where = static_cast<std::int16_t>(device);
     written_[device].push_back(send);
     written_[peer].push_back(receive);
-    there_[peer].insert(value(made, made.microbatch));
   }
 
   const Schedule& schedule_;
   DependencyRules rules_;
   std::vector<Actions> lists_;
-  std::vector<std::size_t> next_;       ///< by device: position in its list
-  std::vector<Actions> written_;        ///< by device
-  std::vector<std::set<Value>> there_;  ///< by device: computed or received
+  std::vector<std::size_t> next_;  ///< by device: position in its list
+  std::vector<Actions> written_;   ///< by device
+  MadeValues made_;
 };
 
 /// Moves the receives of one device down.
@@ -251,8 +269,9 @@ class LateReceives {
   Actions waiting_;
 };
 
-/// Whether the lists say themselves what lowering would add.
-bool is_lowered(const Schedule& schedule) {
+}  // namespace
+
+bool is_torch_lowered(const Schedule& schedule) {
   const auto is_added = [](const Action& action) {
     return is_send(action.op) || is_recv(action.op) || action.op == Op::kUnshard;
   };
@@ -260,10 +279,8 @@ bool is_lowered(const Schedule& schedule) {
                              [&](const DeviceList& list) { return std::ranges::any_of(list.actions, is_added); });
 }
 
-}  // namespace
-
 Schedule torch_lowered(const Schedule& schedule, const TorchLowering& options) {
-  if (is_lowered(schedule)) return schedule;
+  if (is_torch_lowered(schedule)) return schedule;
   std::vector<Actions> lists;
   for (const DeviceList& list : schedule.devices) {
     Actions actions = expand(list);

@@ -32,4 +32,7 @@ struct TorchLowering {
 /// Throws `Error` if a producer and its consumer do not agree on slices.
 Schedule torch_lowered(const Schedule& schedule, const TorchLowering& options = {});
 
+/// Whether the lists say themselves what lowering would add: transfers or gathers.
+bool is_torch_lowered(const Schedule& schedule);
+
 }  // namespace plumb

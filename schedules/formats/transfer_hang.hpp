@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "models/ground/work_size.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule.hpp"
 
@@ -30,6 +31,10 @@ inline constexpr std::array<std::string_view, 3> kTransferModelNames{"buffered",
 ///
 /// No value if every device reaches its end and every message arrives. A schedule without transfers is lowered as
 /// PyTorch does first. `schedule` must be valid.
+/// `Error` where a receive finds no place because a value is made whole and taken in slices, or the other way round.
 std::optional<Violation> find_hang(const Schedule& schedule, TransferModel model);
+
+/// What `find_hang` takes, for any model.
+WorkSize hang_check_size(const Schedule& schedule);
 
 }  // namespace plumb

@@ -31,6 +31,7 @@ std::vector<Enum> several(const std::array<std::string_view, count>& names, std:
 /// Everything that is wrong; what concerns messages only in a schedule that is right in all else.
 std::vector<Violation> violations_of(const Schedule& schedule, const std::vector<TransferMode>& modes,
                                      const std::vector<TransferModel>& models, const LowerOptions& options) {
+  if (!models.empty()) check_size_to_check(schedule, hang_check_size(schedule));
   std::vector<Violation> violations = check_schedule(schedule);
   if (!violations.empty()) return violations;
   if (!modes.empty()) {
@@ -40,6 +41,7 @@ std::vector<Violation> violations_of(const Schedule& schedule, const std::vector
     violations = check_runs(schedule, modes, options);
   }
   for (const TransferModel model : models) {
+    note_long_work("checking transfers of", hang_check_size(schedule));
     if (auto hang = find_hang(schedule, model)) violations.push_back(*std::move(hang));
   }
   return violations;

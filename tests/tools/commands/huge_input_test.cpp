@@ -44,6 +44,17 @@ TEST_CASE(
   CHECK(run_command("test ! -e huge.json", scratch.path()).status == 0);
 }
 
+TEST_CASE(
+    "§1.5: the transfers of a large schedule as PyTorch would issue them are refused before anything is checked") {
+  if (kSanitized) return;
+  const ScratchDirectory scratch;
+  const std::string says = refused_in_little_memory(scratch, "validate 1f1b -p 1024 -m 4096 --torch-transfers all");
+  CAPTURE(says);
+  CHECK(
+      says.starts_with("plumbline: error: schedule '1f1b' has 8388608 actions to check: they take about 3.3 GiB of "
+                       "memory and 13 s; expected at most 1."));
+}
+
 TEST_CASE("§1.5: a document of long repeats is not unfolded to text where that takes more memory than there is") {
   if (kSanitized) return;
   const ScratchDirectory scratch;
