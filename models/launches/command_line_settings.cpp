@@ -168,6 +168,10 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
 }
 
 void note_not_followed(const ShellRun& run, LaunchCommand& launch) {
+  constexpr std::string_view kBlocking = "CUDA_LAUNCH_BLOCKING";  // the host waits for every kernel
+  const ShellValues::Words* blocking = run.values.find(kBlocking);
+  if (blocking != nullptr && *blocking == ShellValues::Words{"1"})
+    launch.notes.push_back({LaunchNote::kNotModelled, std::string(kBlocking)});
   for (const std::string& part : run.not_followed) {
     std::string shown = part;
     std::erase_if(shown, [](char letter) { return letter == kUnknownBegin || letter == kUnknownEnd; });

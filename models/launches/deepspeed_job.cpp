@@ -26,6 +26,12 @@ void note_deepspeed(const Settings& settings, LaunchJob& job) {
 
 }  // namespace
 
+void shard_bf16_optimizer(bool bf16, LaunchJob& job) {
+  if (!bf16 || job.pipeline == 1 || job.parallelism.zero != ZeroStage::kNone) return;
+  job.parallelism.zero = ZeroStage::kOptimizer;
+  job.note(LaunchNote::kAssumed, "the optimizer sharded as by ZeRO 1, which DeepSpeed does in a pipeline of bf16");
+}
+
 LaunchJob deepspeed_job(const Settings& settings) {
   const bool known = settings.has("train_batch_size") || settings.has("train_micro_batch_size_per_gpu") ||
                      settings.has("zero_optimization.stage");
@@ -72,6 +78,7 @@ LaunchJob deepspeed_job(const Settings& settings) {
   const bool half = settings.flag("fp16.enabled") || settings.text("fp16.enabled", "") == "auto";
   if (!half && !settings.flag("bf16.enabled") && !settings.flag("bfloat16.enabled")) ranks.precision = Precision{};
   if (half) ranks.precision.gradient_bytes = 2;
+  shard_bf16_optimizer(settings.flag("bf16.enabled") || settings.flag("bfloat16.enabled"), job);
   note_deepspeed(settings, job);
   return job;
 }

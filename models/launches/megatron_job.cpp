@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/launches/deepspeed_job.hpp"
 #include "models/launches/megatron_names.hpp"
 #include "models/launches/megatron_network.hpp"
 #include "models/launches/pipeline_layout.hpp"
@@ -13,6 +14,9 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
+
+/// Whether Megatron-DeepSpeed runs it.
+bool runs_deepspeed(const Settings& settings) { return settings.has("deepspeed") || settings.has("deepspeed_config"); }
 
 std::int64_t degree(const Settings& settings, std::string_view name) {
   // GPT-NeoX writes 0 for one rank.
@@ -141,7 +145,9 @@ void set_experts(const Settings& settings, LaunchJob& job) {
 void set_memory(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
   const bool flash = settings.flag("use_flash_attn");
-  const bool local = is_text(settings, "transformer_impl", {"local"}) && !flash;
+  // Megatron-DeepSpeed has kernels of its own, and fuses attention only when it is told.
+  const std::string kernels = settings.text("transformer_impl", runs_deepspeed(settings) ? "local" : "");
+  const bool local = setting_name(kernels) == "local" && !flash;
   ranks.flash_attention =
       !is_text(settings, "attention_backend", {"unfused", "local", "attnbackend.unfused"}) && !local;
   // Megatron's default is a dropout of 0.1.
@@ -231,6 +237,17 @@ void set_schedule(const Settings& settings, LaunchJob& job) {
   if (job.parallelism.overlap_experts) job.schedule_options["ahead"] = "1";
 }
 
+/// Units of every stage.
+std::vector<std::int64_t> stage_units(const Settings& settings, std::int64_t units, LaunchJob& job) {
+  if (job.runtime != "deepspeed" || job.chunks > 1 || settings.has("pipeline_model_parallel_layout"))
+    return megatron_stage_units(settings, units, job.pipeline, job.chunks);
+  const std::string method = settings.text("pp_partition_method", "type:transformer");
+  if (!method.starts_with("type:")) {
+    job.note(LaunchNote::kNotModelled, "pp_partition_method " + method + ": layers are divided evenly");
+  }
+  return deepspeed_stage_units(settings, units, job.pipeline);
+}
+
 void set_partition(const Settings& settings, LaunchJob& job) {
   const PipelineUnits units = megatron_units(*job.network, settings);
   const auto count = static_cast<std::int64_t>(units.units.size());
@@ -238,7 +255,7 @@ void set_partition(const Settings& settings, LaunchJob& job) {
   if (job.chunks > count || job.pipeline > count + 2) settings.fail("num_layers", "expected more layers than stages");
   set_schedule(settings, job);
   try {
-    job.partition = cut_at_units(units, megatron_stage_units(settings, count, job.pipeline, job.chunks));
+    job.partition = cut_at_units(units, stage_units(settings, count, job));
   } catch (const Error&) {
     // Patterns say themselves where stages begin; runtimes cut the rest as evenly as they can.
     if (!settings.has("hybrid_layer_pattern")) throw;
@@ -297,10 +314,11 @@ LaunchJob megatron_job(Settings& settings) {
   rename_to_megatron(settings);
   LaunchJob job;
   job.source = settings.source();
-  job.runtime = "megatron";
+  job.runtime = runs_deepspeed(settings) ? "deepspeed" : "megatron";
   set_degrees(settings, job);
   set_precision(settings, job);
   set_sharding(settings, job);
+  if (runs_deepspeed(settings)) shard_bf16_optimizer(settings.flag("bf16") || settings.flag("bf16.enabled"), job);
   set_experts(settings, job);
   set_memory(settings, job);
   set_recompute(settings, job);

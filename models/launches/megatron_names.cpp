@@ -43,6 +43,9 @@ constexpr std::array kRenamed{
     Renamed{"use_flash_attention", "use_flash_attn"},
     Renamed{"use_flash_attn_v1", "use_flash_attn"},
     Renamed{"use_flash_attn_v2", "use_flash_attn"},
+    Renamed{"use_flash_attn_triton", "use_flash_attn"},
+    Renamed{"use_flash_attn_builder", "use_flash_attn"},
+    Renamed{"pipe_partition_method", "pp_partition_method"},
     Renamed{"decoder_pipeline_layers_in_first_stage", "decoder_first_pipeline_num_layers"},
     // fields of Megatron Core, NeMo and Megatron-Bridge
     Renamed{"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"},
@@ -117,7 +120,8 @@ constexpr std::string_view kNoEffect =
     "universal_checkpoint enable_experimental use_te logging_level local_rank_* max_tokens_to_oom "
     "apply_residual_connection_post_layernorm_* perplexity* gpt_j_* "
     "launcher deepspeed_slurm hostfile prescale_gradients keep_last* extra_save* no_ssh* sync_* wall_clock_breakdown "
-    "steps_per_print dump_state zero_allow_untested* gradient_clipping fp32_allreduce label_data* text_gen* use_wandb "
+    "steps_per_print dump_state u m gpus_per_node valid_num_workers abort_on_unmet* kill_switch* "
+    "zero_allow_untested* gradient_clipping fp32_allreduce label_data* text_gen* use_wandb "
     "num_gradients_noise* max_*_iters distributed_* lr_* override_lr* no_* peft_none weights_* bias_dropout* sort_*";
 
 /// What changes time or memory and is not part of a prediction.

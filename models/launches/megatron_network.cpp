@@ -54,6 +54,8 @@ constexpr std::array kKnownVocabularies{
     KnownVocabulary{"gpt-neox", 50277},
     KnownVocabulary{"nemotron", 256000},
     KnownVocabulary{"llama", 32000},
+    KnownVocabulary{"t5-small", 32100},
+    KnownVocabulary{"mt5-", 250100},
     KnownVocabulary{"gpt2", 50257},
 };
 
@@ -90,6 +92,7 @@ std::int64_t plain_vocabulary(const Settings& settings, LaunchJob& job) {
 
 std::int64_t padded_vocabulary(const Settings& settings, LaunchJob& job) {
   if (settings.has("padded_vocab_size")) return size_of(settings, "padded_vocab_size", 0);
+  if (settings.has("pad_vocab_size_to")) return size_of(settings, "pad_vocab_size_to", 0);  // Megatron-DeepSpeed
   const std::int64_t plain = plain_vocabulary(settings, job);
   const std::int64_t unit = size_of(settings, "make_vocab_size_divisible_by", 128) * job.parallelism.tensor;
   if (settings.has("should_pad_vocab") && !settings.flag("should_pad_vocab")) return plain;
@@ -364,6 +367,7 @@ Network megatron_network(const Settings& settings, LaunchJob& job) {
     embedding.positions = size_of(settings, "max_position_embeddings", network.sequence);
   }
   network.layers.push_back(std::move(embedding));
+  if (settings.flag("embed_layernorm")) network.layers.push_back(layers.norm());  // Megatron-DeepSpeed
   if (settings.has("hybrid_layer_pattern")) {
     add_pattern(settings, layers, network);
   } else {
@@ -391,7 +395,8 @@ PipelineUnits megatron_units(const Network& network, const Settings& settings) {
   const std::size_t each = settings.has("hybrid_layer_pattern") ? 1 : 2;
   const auto tokens = static_cast<std::size_t>(std::max<std::int64_t>(0, settings.whole("mtp_num_layers", 0, 0)));
   PipelineUnits units;
-  units.units.assign((network.layers.size() - 3 - 3 * tokens) / each, each);
+  if (settings.flag("embed_layernorm")) ++units.before;
+  units.units.assign((network.layers.size() - units.before - 2 - 3 * tokens) / each, each);
   // Without a layout further tokens are predicted where the head is.
   if (settings.has("pipeline_model_parallel_layout")) {
     units.units.insert(units.units.end(), tokens, 3);

@@ -166,6 +166,25 @@ std::vector<std::int64_t> megatron_stage_units(const Settings& settings, std::in
   return stages;
 }
 
+std::vector<std::int64_t> deepspeed_stage_units(const Settings& settings, std::int64_t units, std::int64_t pipeline) {
+  constexpr std::string_view kMethod = "pp_partition_method";
+  const std::string method = settings.text(kMethod, "type:transformer");
+  const std::int64_t end = method.find("embed") != std::string::npos ? 1 : 0;
+  const std::int64_t counted = units + 2 * end;
+  if (counted < pipeline || (pipeline == 1 && units == 0)) {
+    settings.fail(settings.has(kMethod) ? kMethod : "num_layers",
+                  std::to_string(counted) + " layers for " + std::to_string(pipeline) +
+                      " pipeline ranks, expected at least one for each");
+  }
+  std::vector<std::int64_t> stages;
+  for (std::int64_t rank = 0; rank < pipeline; ++rank) {
+    stages.push_back(counted / pipeline + (rank < counted % pipeline ? 1 : 0));
+  }
+  stages.front() -= end;
+  stages.back() -= end;
+  return stages;
+}
+
 Partition cut_at_units(const PipelineUnits& network, const std::vector<std::int64_t>& stages) {
   Partition partition{{0}};
   std::size_t next = network.before;

@@ -107,11 +107,9 @@ void add_parents(Settings& settings, const LaunchContext& context) {
 LaunchJob script_job(std::string_view text, const std::string& name, const LaunchContext& context) {
   LaunchCommand launch = launch_command(text, name, shell_values(context), context.open);
   check_program(launch.program, name);
-  const bool deepspeed = launch.settings.has("deepspeed") || launch.settings.has("deepspeed_config");
   add_deepspeed_file(launch, context);
   set_given(context, launch.settings);
   LaunchJob job = megatron_job(launch.settings);
-  if (deepspeed) job.runtime = "deepspeed";
   job.notes.insert(job.notes.begin(), launch.notes.begin(), launch.notes.end());
   return job;
 }

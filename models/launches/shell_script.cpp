@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -407,8 +408,7 @@ class ShellFollower {
     for (std::size_t k = 1; k < command.words.size(); ++k) rest.push_back(command.words[k].text);
     if (first == "[" && !rest.empty()) rest.pop_back();
     if (first == "[" || first == "test") return shell_condition(rest, run.values.work());
-    if (first == "true" || first == ":") return true;
-    if (first == "false") return false;
+    if (first == "true" || first == ":" || first == "false") return first != "false";
     if (first == "unset") {
       for (const std::string& name : rest) run.values.unset(name);
     } else if ((first == "source" || first == ".") && !rest.empty()) {
@@ -424,9 +424,9 @@ class ShellFollower {
     } else {
       static constexpr std::array<std::string_view, 7> kAsked{"command", "grep",       "which", "type",
                                                               "ls",      "nvidia-smi", "kill"};
-      const bool asks = std::ranges::find(kAsked, first) != kAsked.end();
       run.commands.push_back(std::move(command.words));
-      if (asks) return std::nullopt;
+      if (first == "bash" || first == "sh" || first == "sbatch") start(rest, run.commands.back().front().line);
+      if (std::ranges::find(kAsked, first) != kAsked.end()) return std::nullopt;
     }
     return true;
   }
@@ -438,31 +438,45 @@ class ShellFollower {
   }
 
   void read_in(std::size_t line, const std::string& path) {
-    const auto text = source_ ? source_(path) : std::nullopt;
-    if (!text) return leave_out(line, "source " + path);
-    follow(*text, 1);
+    if (const auto text = source_ ? source_(path) : std::nullopt) return follow(*text, 1);
+    leave_out(line, "source " + path);
+  }
+
+  /// The script that a command starts, once each, as if all variables were passed on.
+  void start(const std::vector<std::string>& words, std::size_t line) {
+    const auto is_script = [](const std::string& word) { return word.ends_with(".sh") || word.ends_with(".slurm"); };
+    const auto script = std::ranges::find_if(words, is_script);
+    if (script == words.end() || name_.ends_with(*script) || !started_.insert(*script).second) return;
+    with_arguments({script + 1, words.end()}, [&] { read_in(line, *script); });
   }
 
   void call(std::size_t body, ShellValues::Words given) {
     const std::size_t back = std::exchange(at_, body);
+    with_arguments(std::move(given), [&] { command(true); });
+    run.values.work().spend(at_ > body ? at_ - body : 0);
+    at_ = back;
+  }
+
+  /// `body` with arguments of its own.
+  template <class Body>
+  void with_arguments(ShellValues::Words given, Body body) {
     static constexpr std::array<std::string_view, 11> kOwn{"@", "#", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
     std::array<std::optional<ShellValues::Words>, kOwn.size()> before;
     for (std::size_t k = 0; k < kOwn.size(); ++k) before[k] = run.values.take(kOwn[k]);
     for (std::size_t k = 0; k < given.size(); ++k) run.values.set(std::to_string(k + 1), {given[k]});
     run.values.set("#", {std::to_string(given.size())});
     run.values.set("@", std::move(given));
-    command(true);
+    body();
     for (std::size_t k = 0; k < kOwn.size(); ++k) {
       run.values.unset(kOwn[k]);
       if (before[k]) run.values.set(kOwn[k], std::move(*before[k]));
     }
-    run.values.work().spend(at_ > body ? at_ - body : 0);
-    at_ = back;
   }
 
   std::string name_;
   const ShellSource& source_;
   const std::vector<ShellToken>* tokens_ = nullptr;
+  std::set<std::string> started_;
   std::map<std::string, std::size_t> functions_;  ///< where their bodies begin
   std::size_t at_ = 0;
   int depth_ = 0;

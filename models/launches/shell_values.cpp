@@ -158,7 +158,8 @@ class ShellExpansion {
     return "$(" + std::string(expression) + ")";
   }
 
-  /// What a command would print: known of `expr` and `echo` alone.
+  /// What a command would print: known of `expr` and `echo`, and of `pwd` and `dirname`, as scripts name their own
+  /// folder.
   std::string output_of(std::string_view command) {
     const std::size_t begin = std::min(command.find_first_not_of(' '), command.size());
     const std::string_view rest = command.substr(begin);
@@ -170,6 +171,8 @@ class ShellExpansion {
     if (rest.starts_with("echo ") && rest.find_first_of("|;&><") == std::string_view::npos) {
       return joined_words(ShellExpansion(values_, depth_ + 1).words_of(rest.substr(5)));
     }
+    const bool here = rest.find("BASH_SOURCE") != std::string_view::npos || rest.find("$0") != std::string_view::npos;
+    if (rest.starts_with("pwd") || (here && (rest.starts_with("dirname ") || rest.starts_with("cd ")))) return ".";
     return unknown_mark("$(" + std::string(command) + ")");
   }
 

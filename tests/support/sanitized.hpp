@@ -9,4 +9,11 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
+/// Whether memory comes from a sanitizer's own allocator.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitizerAllocates = true;
+#else
+inline constexpr bool kSanitizerAllocates = kSanitized;
+#endif
+
 }  // namespace plumb::testing

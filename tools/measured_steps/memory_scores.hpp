@@ -15,7 +15,7 @@ struct MeasuredMemory {
 };
 
 /// The job of a row that states memory. Rows whose recipe fuses dropout keep its masks also with a probability of 0.
-MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster);
+MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster, const StepRecipe& recipe = {});
 
 /// Of `jobs` with the rates of their devices (which do not count) in parallel. Throws `Error` with the id of a row that
 /// contradicts itself.

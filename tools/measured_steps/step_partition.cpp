@@ -62,6 +62,12 @@ Partition step_partition(const MeasuredStep& row, const Network& network, std::i
     sizes.push_back(rest);
     return partition_of(sizes, network);
   }
+  if (row.note.find("embedding and head count as layers") != std::string::npos) {
+    sizes.assign(static_cast<std::size_t>(stages), (row.layers + 2) / stages);
+    sizes.front() -= 1;
+    sizes.back() -= 1;
+    return partition_of(sizes, network);
+  }
   if (row.layers + 2 == stages) {
     sizes.assign(static_cast<std::size_t>(stages), 1);
     sizes.front() = sizes.back() = 0;

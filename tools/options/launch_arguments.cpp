@@ -118,12 +118,13 @@ LaunchJob LaunchArguments::read() const {
 
 std::string launch_cluster(const LaunchJob& job, const std::string& name) {
   if (name.empty()) {
-    const std::string size = job.nodes > 0 ? " (the file says " + std::to_string(job.nodes) + " nodes of " +
-                                                 std::to_string(job.per_node) + " devices)"
-                                           : "";
+    const std::string size = job.nodes * job.per_node > 0 ? " (the file says " + std::to_string(job.nodes) +
+                                                                (job.nodes == 1 ? " node of " : " nodes of ") +
+                                                                std::to_string(job.per_node) + " devices)"
+                                                          : "";
     throw Error("--job: the cluster is missing, expected --cluster NAME" + size + " or --cluster NAME-NODESxDEVICES");
   }
-  if (is_document_path(name) || says_size(name) || job.nodes == 0) return name;
+  if (is_document_path(name) || says_size(name) || job.nodes * job.per_node == 0) return name;
   return name + "-" + std::to_string(job.nodes) + "x" + std::to_string(job.per_node);
 }
 

@@ -71,6 +71,52 @@ TEST_CASE("a script that builds its command as text is Mixtral 8x7B") {
   CHECK(launch_of("mixtral_8x7b.sh", {.given = {{"PRECISION", "fp8"}}}).parallelism.format == MatrixFormat::kFp8Block);
 }
 
+TEST_CASE("a launch of Megatron-DeepSpeed is BLOOM, cut, sharded and computed as DeepSpeed does") {
+  LaunchJob job = launch_of("bloom_176b.slurm");
+  CHECK(parameter_count(*job.network) == 176'247'271'424);  // BLOOM's model card
+  CHECK(job.runtime == "deepspeed");
+  place_launch(job, 384);
+  CHECK(job.parallelism.data == 8);
+  CHECK(job.microbatches == 128);
+  CHECK(job.parallelism.zero == ZeroStage::kOptimizer);  // DeepSpeed's BF16_Optimizer
+  CHECK(job.parallelism.precision.gradient_bytes == 4);
+  CHECK(!job.parallelism.flash_attention);
+  CHECK(job.parallelism.recompute == ActivationRecompute::kFull);
+  // the embedding with its norm and five layers, six in each of the others, five and the head; two parts in a layer
+  CHECK(job.partition.bounds == std::vector<std::size_t>{0, 12, 24, 36, 48, 60, 72, 84, 96, 108, 120, 132, 144});
+  CHECK(!notes(job, LaunchNote::kUnknown, ""));
+  CHECK(notes(job, LaunchNote::kNotModelled, "CUDA_LAUNCH_BLOCKING"));
+}
+
+TEST_CASE("a script that another one starts is followed once, with its variables") {
+  const std::string inner =
+      "torchrun pretrain_gpt.py --num-layers $1 --hidden-size $WIDTH --num-attention-heads 4 --seq-length 16 "
+      "--vocab-size 100 --micro-batch-size 1 --global-batch-size 64 --bf16\nbash train.sh 9\nsbatch outer.sh\n";
+  LaunchContext context;
+  context.open = [&](const std::string& path) {
+    return path == "./train.sh" || path == "train.sh" ? std::optional(inner) : std::nullopt;
+  };
+  const LaunchJob job = read_launch("WIDTH=64\nsbatch --nodes=2 `pwd`/train.sh 6\n", "outer.sh", context);
+  CHECK(job.network->layers.size() == 2 * 6 + 3);
+  CHECK(job.network->layers.front().width == 64);
+}
+
+TEST_CASE("DeepSpeed cuts what does not divide, larger stages first") {
+  const auto layers = [](const std::string& options) {
+    std::vector<std::size_t> bounds =
+        small_job("--deepspeed --pipeline-model-parallel-size 3 " + options).partition.bounds;
+    return bounds;
+  };
+  using Bounds = std::vector<std::size_t>;
+  CHECK(layers("") == Bounds{0, 7, 13, 19});  // 3, 3 and 2 layers
+  CHECK(layers("--pp-partition-method 'type:transformer|embedding'") == Bounds{0, 7, 13, 19});
+  CHECK(layers("--num-layers 7 --pp-partition-method 'type:transformer|embedding'") == Bounds{0, 5, 11, 17});
+  CHECK(notes(small_job("--deepspeed --pp-partition-method parameters"), LaunchNote::kNotModelled, "divided evenly"));
+  CHECK_THROWS_WITH_AS(small_job("--deepspeed --pipeline-model-parallel-size 9"),
+                       "x.sh:1: num_layers: 8 layers for 9 pipeline ranks, expected at least one for each", Error);
+  CHECK(small_job("--deepspeed --use-flash-attn-v2").parallelism.flash_attention);
+}
+
 TEST_CASE("the arguments that Megatron-LM prints are Llama 3 70B") {
   LaunchJob job = launch_of("megatron.log");
   CHECK(parameter_count(*job.network) == parameter_count(load_network("llama3-70b")));

@@ -23,9 +23,9 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 10> kData{"vtrain",          "simumax",     "nemo",       "vocabulary-parallel",
-                                                 "megatron-lm-ci",  "primus",      "torchtitan", "zero-bubble-paper",
-                                                 "megatron-papers", "megatron-moe"};
+constexpr std::array<std::string_view, 11> kData{"vtrain",          "simumax",      "nemo",       "vocabulary-parallel",
+                                                 "megatron-lm-ci",  "primus",       "torchtitan", "zero-bubble-paper",
+                                                 "megatron-papers", "megatron-moe", "bigscience"};
 constexpr std::string_view kMark = "<!-- results -->\n";
 
 struct PublicArguments {
@@ -77,10 +77,11 @@ MeasuredMemory read_memory(const std::vector<std::string>& names) {
   std::vector<MeasuredJob> jobs;
   for (const std::string& name : names) {
     const std::string file = name + ".csv";
+    const RecipeSource source = step_source(in_results("public"), name);
     for (MeasuredStep& row : measured_steps(read_text_file(in_results("public/" + file).string()), file)) {
-      const std::optional<Cluster> cluster = step_cluster(row);
+      const std::optional<Cluster> cluster = step_cluster(row, source.recipe.facts(row));
       if (!memory_refusal(row).empty() || !cluster) continue;
-      jobs.push_back(memory_job(row, *cluster));
+      jobs.push_back(memory_job(row, *cluster, source.recipe));
     }
   }
   return measured_memory(std::move(jobs));
