@@ -26,9 +26,7 @@ void add_reserved(const MeasuredStep& row, MemoryScore& score) {
 }  // namespace
 
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster) {
-  MeasuredJob job{row, step_network(row), step_parallelism(row), cluster};
-  if (row.data == "vocabulary-parallel") job.parallelism.dropout = true;
-  return job;
+  return {row, step_network(row), step_parallelism(row), cluster};
 }
 
 MeasuredMemory measured_memory(std::vector<MeasuredJob> jobs) {
