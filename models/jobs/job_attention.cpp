@@ -12,10 +12,12 @@ struct HeadWidths {
   std::int64_t value = 0;
 };
 
-/// Numbers that softmax and its dropout read and write for one score: forward, backward.
-constexpr double kSoftmaxBytesForward = 2 + 2;
-constexpr double kDropoutBytesForward = 2 + 2 + 1;  // a byte is kept
-constexpr double kScoreBytesBackward = 3 * 2 + 5;   // gradient, output, result; dropout again
+/// Bytes that softmax and its dropout read and write for one score. Megatron's fused softmax for causal masks reads
+/// what the mask leaves and writes all, zeros elsewhere: forward the scores, backward gradient and output.
+constexpr double kSoftmaxRead = 2;
+constexpr double kSoftmaxReadBackward = 2 + 2;
+constexpr double kSoftmaxWritten = 2;
+constexpr double kDropoutBytes = 2 + 2 + 1;  // a byte is kept
 /// The fused softmax wants groups of heads (Megatron's kernel: 4 matrices of scores at a time); elsewhere scores are
 /// widened to 32 bits, scaled, masked, normalised and narrowed by kernels of their own.
 constexpr std::int64_t kFusedHeads = 4;
@@ -53,8 +55,9 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   const double score = shape.scores(layer);
   PassKernels inner;
   inner.gemm(rows, columns, widths.key, heads);
-  inner.memory(kSoftmaxBytesForward * score, 1, Movement::kSoftmax);
-  inner.memory(kDropoutBytesForward * score, 1, shape.masks(layer) ? Movement::kDropout : Movement::kSoftmax);
+  const double read = layer.causal && layer.window == 0 ? 0.5 : 1;
+  inner.memory((kSoftmaxRead * read + kSoftmaxWritten) * score, 1, Movement::kSoftmax);
+  inner.memory(kDropoutBytes * score, 1, shape.masks(layer) ? Movement::kDropout : Movement::kSoftmax);
   if (heads % kFusedHeads != 0) {
     inner.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
     kernels.input_grad.memory(kUnfusedBytes * score, kUnfusedLaunches, Movement::kSoftmax);
@@ -65,7 +68,8 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   if (job.recompute == ActivationRecompute::kSelective) kernels.again.append(inner);
   kernels.input_grad.gemm(rows, columns, widths.value, heads);
   kernels.input_grad.gemm(columns, widths.value, rows, heads);
-  kernels.input_grad.memory(kScoreBytesBackward * score, 2, Movement::kSoftmax);
+  kernels.input_grad.memory((kSoftmaxReadBackward * read + kSoftmaxWritten + kDropoutBytes) * score, 2,
+                            Movement::kSoftmax);
   kernels.input_grad.gemm(rows, widths.key, columns, heads);
   kernels.input_grad.gemm(columns, widths.key, rows, heads);
   kernels.input_grad.memory(operands, 4);

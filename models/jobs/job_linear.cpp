@@ -56,6 +56,8 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
   cast(kernels.input_grad, product.outputs, product.gradient_cast, gathers && product.divided == Divided::kInputs);
   one = {.m = product.tokens, .n = product.inputs, .k = product.outputs, .count = product.copies, .format = format};
   one.pass = ProductPass::kInputGrad;
+  one.odd_rows =
+      product.exact && product.outputs % 2 != 0;  // both backward products read the gradient of what went out
   add(kernels.input_grad, one);
   if (job.adapter_rank > 0) {
     if (product.adapted) add_adapter(kernels, shape, product);
@@ -63,6 +65,7 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
   }
   one = {.m = product.outputs, .n = product.inputs, .k = product.tokens, .count = product.copies, .format = format};
   one.pass = ProductPass::kWeightGrad;
+  one.odd_rows = product.exact && product.outputs % 2 != 0;
   add(kernels.weight_grad, one, job.precision.gradient_bytes);
 }
 

@@ -4,17 +4,31 @@
 namespace plumb {
 namespace {
 
-constexpr double kStateBytes = 4;
-/// Kernels of the scan: sums of steps, states of chunks, states handed on, scores, results; about twice as many back.
-constexpr std::int32_t kScanLaunches = 5;
+/// What the kernels of a scan move (`mamba_chunk_scan_combined` of state-spaces/mamba, which Megatron calls): numbers
+/// of 16 bits for each of the inner width and for each of the groups' states, bytes for each state of a chunk (32 bits,
+/// or 16 once it was handed on) and for each score of a chunk (32 bits), by token.
+struct ScanTraffic {
+  double inner = 0;
+  double groups = 0;
+  double states = 0;
+  double scores = 0;
+  std::int32_t launches = 0;
+};
 
-/// Bytes that the scan moves for one token: its operands and result, and the states that chunks hand on in 32 bits,
-/// written and read.
-double scan_bytes(const LayerSpec& layer, const JobShape& shape) {
-  const std::int64_t operands = 2 * mamba_inner(layer) + 2 * layer.groups * layer.state + layer.heads;
-  const double states =
-      2 * kStateBytes * static_cast<double>(mamba_inner(layer) * layer.state) / static_cast<double>(kMambaChunk);
-  return shape.bytes(1, operands) + states;
+/// Sums of steps, states of chunks, states handed on, scores, results.
+constexpr ScanTraffic kScanForward{.inner = 3, .groups = 4, .states = 4 + 6 + 2, .scores = 8, .launches = 5};
+/// States and scores again in 32 bits, gradients of the states, which are handed back, of the inputs, of both groups,
+/// of the scores and of the steps.
+constexpr ScanTraffic kScanBackward{
+    .inner = 11, .groups = 14, .states = 4 + 8 + 4 + 12 + 2 + 2 + 2, .scores = 32, .launches = 22};
+
+double scan_bytes(const LayerSpec& layer, const JobShape& shape, const ScanTraffic& traffic) {
+  const auto inner = static_cast<double>(mamba_inner(layer));
+  const auto chunk = static_cast<double>(kMambaChunk);
+  const auto state = static_cast<double>(layer.state);
+  const auto groups = static_cast<double>(layer.groups);
+  return static_cast<double>(shape.number_bytes()) * (traffic.inner * inner + traffic.groups * groups * state) +
+         traffic.states * inner * state / chunk + traffic.scores * groups * chunk;
 }
 
 }  // namespace
@@ -30,7 +44,6 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t convolved = inner + 2 * layer.groups * layer.state / tensor;
   const auto each = static_cast<double>(tokens) / static_cast<double>(tensor);
   const double scan = each * scan_flops(layer);
-  const double moved = each * scan_bytes(layer, shape);
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
   LayerKernels in;
@@ -57,7 +70,7 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
                        .heads = layer.heads / tensor,
                        .key_width = layer.state,
                        .value_width = layer.head_width};
-  kernels.forward.attention(fused, scan, moved, kScanLaunches);
+  kernels.forward.attention(fused, scan, each * scan_bytes(layer, shape, kScanForward), kScanForward.launches);
   fused.pass = ProductPass::kInputGrad;
   kernels.forward.memory(3 * shape.bytes(tokens, inner), 1, Movement::kNorm);  // gate and norm
   exchange(kernels.forward, inner);
@@ -67,8 +80,8 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
   kernels.input_grad.append(out.input_grad);
   exchange(kernels.input_grad, inner);
   kernels.input_grad.memory(6 * shape.bytes(tokens, inner), 2, Movement::kNorm);
-  kernels.input_grad.attention(fused, 3 * scan, 3 * moved, 2 * kScanLaunches);
-  kernels.input_grad.memory(4 * shape.bytes(tokens, convolved), 2);
+  kernels.input_grad.attention(fused, 3 * scan, each * scan_bytes(layer, shape, kScanBackward), kScanBackward.launches);
+  kernels.input_grad.memory(5 * shape.bytes(tokens, convolved), 3);  // the convolution again, and its gradient
   exchange(kernels.input_grad, projected);
   kernels.input_grad.append(in.input_grad);
   block.leave_backward();

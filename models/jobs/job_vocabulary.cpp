@@ -39,12 +39,13 @@ LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape) {
 LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
   const std::int64_t tokens = shape.tokens();
-  const std::int64_t rows = (layer.vocabulary + tensor - 1) / tensor;
+  const bool exact = !shape.parallelism.padded_vocabulary;
+  const std::int64_t rows = exact ? layer.vocabulary / tensor : (layer.vocabulary + tensor - 1) / tensor;
   const double logits = static_cast<double>(tokens) * static_cast<double>(rows);
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
   block.enter();
-  add_linear(kernels, shape, {.tokens = tokens, .inputs = layer.width, .outputs = rows, .wide = true});
+  add_linear(kernels, shape, {.tokens = tokens, .inputs = layer.width, .outputs = rows, .wide = true, .exact = exact});
   add_loss(kernels, shape, logits);
   if (tensor > 1) {
     const int reductions = shape.parallelism.fused_loss ? 1 : 3;

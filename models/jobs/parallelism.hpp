@@ -58,6 +58,8 @@ struct Parallelism {
   std::optional<bool> dropout{};  ///< one-byte masks are kept; without a value: networks with biases in attention
   bool fused_loss = false;        ///< one kernel for the loss, which writes its gradient over the logits
   bool loss_in_place = false;     ///< many kernels for the loss, but no copy of the logits in 32 bits is kept
+  bool padded_vocabulary = true;  ///< rows of the head are filled up to what products like (Megatron: multiples of
+                                  ///< 128); otherwise a tensor rank has vocabulary / tensor of them, rounded down
   WeightGradients weight_gradients = WeightGradients::kPassed;
   bool scatter_gather = true;      ///< every tensor rank sends 1/tensor of a message between stages
   bool overlap_gradients = false;  ///< the reduction of gradients overlaps the last backward

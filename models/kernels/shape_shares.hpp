@@ -30,6 +30,7 @@ struct ProductShape {
   ProductPass pass = ProductPass::kForward;
   MatrixFormat format = MatrixFormat::kBf16;
   std::int64_t accumulated = 0;  ///< bytes of each number that the result is added to; 0: stored in 16 bits
+  bool odd_rows = false;         ///< the rows of an operand hold an odd number of 16-bit numbers
 
   friend bool operator==(const ProductShape&, const ProductShape&) = default;
 };

@@ -255,10 +255,11 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
   if (mentions(row.note, "use-distributed-optimizer")) job.zero = ZeroStage::kOptimizer;
-  if (row.data == "vocabulary-parallel") job.dropout = false;  // so its launch script
+  // Its launch script drops nothing, but the dropout of the sums runs: the published memory holds its masks.
+  if (row.data == "vocabulary-parallel") job.dropout = true;
   if (row.data == "megatron-lm-ci") job.dropout = row.context == 1;
   if (row.data == "simumax") {
-    job.loss_in_place = true;  // its scripts leave --cross-entropy-loss-fusion out
+    job.fused_loss = true;  // the names of its B200 rows end in _cef: cross-entropy fusion
     job.weight_gradients = WeightGradients::kPlaceholders;
   }
   job.expert_tensor = row.expert_tensor;

@@ -27,7 +27,6 @@ void add_reserved(const MeasuredStep& row, MemoryScore& score) {
 
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster, const StepRecipe& recipe) {
   MeasuredJob job{row, step_network(row), step_parallelism(row), cluster};
-  if (row.data == "vocabulary-parallel") job.parallelism.dropout = true;
   recipe.apply(row, job.parallelism);
   return job;
 }

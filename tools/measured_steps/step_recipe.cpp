@@ -81,6 +81,7 @@ constexpr std::array kJobKeys{
     JobKey{"overlap_products", set_flag<&Parallelism::overlap_products>},
     JobKey{"captured", set_captured},
     JobKey{"fused_loss", set_flag<&Parallelism::fused_loss>},
+    JobKey{"padded_vocabulary", set_flag<&Parallelism::padded_vocabulary>},
     JobKey{"low_precision_dispatch", set_flag<&Parallelism::low_precision_dispatch>},
     JobKey{"expert_tensor", set_degree<&Parallelism::expert_tensor>},
     JobKey{"adapter_rank", set_degree<&Parallelism::adapter_rank>},

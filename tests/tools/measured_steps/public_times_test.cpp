@@ -1,4 +1,6 @@
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <string>
 #include <variant>
 
@@ -46,7 +48,7 @@ TEST_CASE(
   const std::vector<MeasuredJob> jobs = published_jobs("zero-bubble-paper");
   const KernelRates rates = rates_without("zero-bubble-paper");
   const std::vector<double> steps = predicted_steps_s(jobs, &rates);
-  CHECK(step_error(jobs, steps) < 0.06);
+  CHECK(step_error(jobs, steps) < 0.045);
   const ChoiceScore choices = choice_score(job_choices(jobs, steps));
   CHECK(choices.jobs == 12);
   CHECK(choices.fastest_found == 12);
@@ -74,8 +76,45 @@ TEST_CASE("steps of other groups are predicted with rates that none of their row
     const KernelRates rates = rates_without(data);
     return step_error(jobs, predicted_steps_s(jobs, &rates));
   };
-  CHECK(error_without("megatron-papers") < 0.07);
-  CHECK(error_without("vocabulary-parallel") < 0.12);
+  CHECK(error_without("megatron-papers") < 0.04);
+  CHECK(error_without("vocabulary-parallel") < 0.095);
+}
+
+TEST_CASE("vTrain's rows of one node are sums: a microbatch adds the same to six digits, whatever else a job has") {
+  std::map<std::string, std::map<double, double>> times;
+  for (const MeasuredJob& job : published_jobs("vtrain")) {
+    const MeasuredStep& row = job.row;
+    if (row.num_gpus > 8) continue;
+    CHECK(job.parallelism.recompute == ActivationRecompute::kNone);
+    std::string rest;
+    for (const std::int64_t each :
+         {row.hidden, row.layers, row.tensor, row.pipeline, row.data_degree, row.microbatch_size}) {
+      rest += std::to_string(each) + " ";
+    }
+    times[rest][static_cast<double>(row.num_microbatches)] = row.step_s;
+  }
+  int triples = 0;
+  for (const auto& [rest, steps] : times) {
+    if (steps.size() < 3) continue;
+    ++triples;
+    const auto first = steps.begin();
+    const auto second = std::next(first);
+    const auto last = std::prev(steps.end());
+    const double slope = (last->second - first->second) / (last->first - first->first);
+    CAPTURE(rest);
+    CHECK(second->second == doctest::Approx(first->second + slope * (second->first - first->first)).epsilon(1e-6));
+  }
+  CHECK(triples > 50);
+}
+
+TEST_CASE("vTrain's steps on one node and on several are predicted with rates that none of their rows fitted") {
+  std::vector<MeasuredJob> one;
+  std::vector<MeasuredJob> several;
+  for (const MeasuredJob& job : published_jobs("vtrain")) (job.row.num_gpus > 8 ? several : one).push_back(job);
+  const KernelRates without_one = rates_without("vtrain-one-node");
+  CHECK(step_error(one, predicted_steps_s(one, &without_one)) < 0.07);
+  const KernelRates without_several = rates_without("vtrain-several-nodes");
+  CHECK(step_error(several, predicted_steps_s(several, &without_several)) < 0.08);
 }
 
 TEST_CASE("steps are predicted on devices whose tables no step has fitted") {
@@ -83,8 +122,8 @@ TEST_CASE("steps are predicted on devices whose tables no step has fitted") {
     const std::vector<MeasuredJob> jobs = published_jobs(data);
     return step_error(jobs, predicted_steps_s(jobs, nullptr));
   };
-  CHECK(error_of("nemo") < 0.165);
-  CHECK(error_of("simumax") < 0.068);
+  CHECK(error_of("nemo") < 0.16);
+  CHECK(error_of("simumax") < 0.098);
   CHECK(error_of("megatron-moe") < 0.115);
   CHECK(error_of("bigscience") < 0.18);
 }
