@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "sim/traces/readers/complete_steps.hpp"
 #include "sim/traces/readers/gzip.hpp"
 #include "sim/traces/readers/kineto.hpp"
 #include "sim/traces/readers/megatron_timers.hpp"
@@ -38,6 +39,11 @@ void check_ranks(std::vector<RankRun>& runs) {
   std::ranges::stable_sort(runs, {}, &RankRun::rank);
   for (std::size_t at = 1; at < runs.size(); ++at) {
     const RankRun& run = runs[at];
+    if (run.group != runs.front().group) {
+      throw Error(run.file + ": is of the pipeline of ranks " + run.group + ", but " + runs.front().file +
+                  " of that of ranks " + runs.front().group +
+                  "; expected the traces of one pipeline, without its replicas");
+    }
     if (run.rank == runs[at - 1].rank) {
       throw Error(run.file + ": is of rank " + std::to_string(run.rank) + ", and so is " + runs[at - 1].file);
     }
@@ -80,6 +86,7 @@ std::vector<RankRun> read_rank_runs(std::vector<TraceFile> files) {
   rank_processes(runs);
   check_ranks(runs);
   keep_whole_steps(runs);
+  check_complete_steps(runs);
   number_microbatches(runs);
   return runs;
 }
