@@ -1,6 +1,7 @@
 #include "sim/traces/readers/trace_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -57,6 +58,25 @@ void check_ranks(std::vector<RankRun>& runs) {
   }
 }
 
+/// Throws `Error` for what people put traces into.
+void refuse_package(const TraceFile& file) {
+  struct Mark {
+    std::size_t at;
+    std::string_view bytes;
+    std::string_view what;
+  };
+  constexpr std::array kMarks{Mark{0, "PK\x03\x04", "a zip archive"}, Mark{257, "ustar", "a tar archive"},
+                              Mark{0, "\x28\xb5\x2f\xfd", "packed by zstd"}, Mark{0, "\3757zXZ", "packed by xz"},
+                              Mark{0, "\x1f\x8b", "packed by gzip twice"}};
+  if (file.bytes.empty()) throw Error(file.name + ": is empty, expected the trace of a rank");
+  for (const Mark& mark : kMarks) {
+    if (std::string_view(file.bytes).substr(std::min(mark.at, file.bytes.size())).starts_with(mark.bytes)) {
+      throw Error(file.name + ": is " + std::string(mark.what) +
+                  ", expected the traces themselves, each packed by gzip at most");
+    }
+  }
+}
+
 }  // namespace
 
 bool is_traced_run(std::string_view bytes) {
@@ -67,6 +87,7 @@ bool is_traced_run(std::string_view bytes) {
 void unpack(std::vector<TraceFile>& files) {
   for (TraceFile& file : files) {
     if (is_gzip(file.bytes)) file.bytes = gunzip(file.bytes, file.name, kMostTraceBytes);
+    refuse_package(file);
   }
 }
 
