@@ -1,14 +1,11 @@
 #include "models/import/published_network.hpp"
 
-#include <array>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/graph_text.hpp"
-#include "models/import/trace_stages.hpp"
 
 namespace plumb {
 namespace {
@@ -21,10 +18,17 @@ std::string network_name(std::string_view file_name) {
   return name.empty() ? "network" : name;
 }
 
+/// A traced run has times, but no layers.
+void refuse_trace(std::string_view text, std::string_view path) {
+  if (text.find("\"traceEvents\"") == std::string_view::npos) return;
+  throw Error(std::string(path) +
+              ": is a profiler's trace, expected a network; the times of a traced run become a profile by `plumbline "
+              "trace`");
+}
+
 }  // namespace
 
 std::optional<PublishedFormat> published_format(std::string_view text) {
-  if (is_trace(text)) return PublishedFormat::kTrace;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return {};
   if (text[begin] != '{' && text[begin] != '[') {
@@ -40,7 +44,7 @@ PublishedNetwork published_network(std::string_view text, std::string_view file_
   const std::optional<PublishedFormat> format = published_format(text);
   if (!format) {
     throw Error(std::string(file_name) +
-                ": expected a network as PipeDream, DAPPLE, dnn-partitioning or Piper publish them, or a trace");
+                ": expected a network as PipeDream, DAPPLE, dnn-partitioning or Piper publish them");
   }
   PublishedNetwork network;
   network.format = *format;
@@ -52,9 +56,6 @@ PublishedNetwork published_network(std::string_view text, std::string_view file_
     network.variants = variant_graph_from_json(text, file_name);
     network.variants->name = network_name(file_name);
     network.layers = layers_of(*network.variants);
-  } else if (*format == PublishedFormat::kTrace) {
-    const std::array traces{TraceText{std::string(text), std::string(file_name)}};
-    network.layers = stages_from_traces(traces);
   } else {
     network.layers = layer_graph_from_text(text, file_name);
   }
@@ -64,26 +65,10 @@ PublishedNetwork published_network(std::string_view text, std::string_view file_
 }
 
 std::optional<PublishedNetwork> load_published(std::string_view path) {
-  if (path.find(',') == std::string_view::npos) {
-    const std::string text = read_text_file(path, kNetworkFile);
-    if (!published_format(text)) return {};
-    return published_network(text, path);
-  }
-  std::vector<TraceText> traces;
-  for (std::string_view rest = path;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string file(rest.substr(0, comma));
-    traces.push_back({read_text_file(file, kNetworkFile), file});
-    if (!is_trace(traces.back().text)) throw Error(file + ": expected the trace of a rank, as several files are named");
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
-  }
-  PublishedNetwork network;
-  network.format = PublishedFormat::kTrace;
-  network.layers = stages_from_traces(traces);
-  network.layers.name = network_name(traces.front().file_name);
-  network.layers.source = path;
-  return network;
+  const std::string text = read_text_file(path, kNetworkFile);
+  refuse_trace(text, path);
+  if (!published_format(text)) return {};
+  return published_network(text, path);
 }
 
 }  // namespace plumb

@@ -11,7 +11,7 @@
 namespace plumb {
 
 /// The formats in which networks with measured times are published.
-enum class PublishedFormat : std::uint8_t { kGraphText, kPlacement, kTensorVariants, kTrace };
+enum class PublishedFormat : std::uint8_t { kGraphText, kPlacement, kTensorVariants };
 
 /// A network from somebody else's file: its layers, and what the format says beyond them.
 struct PublishedNetwork {
@@ -25,8 +25,8 @@ struct PublishedNetwork {
 /// configuration).
 std::optional<PublishedFormat> published_format(std::string_view text);
 
-/// Reads the file at `path`, or several files with commas between them: traces of the ranks of one run. Nothing when
-/// it is none of the formats. Throws `Error` as the readers do.
+/// Reads the file at `path`. Nothing when it is none of the formats. Throws `Error` as the readers do, and for a
+/// profiler's trace.
 std::optional<PublishedNetwork> load_published(std::string_view path);
 
 /// Reads any of the formats; the network is called after the file. Throws `Error` as the readers do.

@@ -9,6 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/sources/run_profile.hpp"
+#include "sim/runtimes/single_classes.hpp"
 #include "sim/runtimes/torch_messages.hpp"
 
 namespace plumb {
@@ -44,31 +45,48 @@ constexpr std::array kPresets{
                           "messages PyTorch would then take for each other are refused"},
     RuntimePreset{
         .name = "pytorch-single",
+        .schedules = For::kGPipe,
+        .transfers = TransferMode::kRendezvous,
+        .receives = ReceivePlacement::kLate,
+        .send_buffers = kNoSendLimit,
+        .skips_first_input_grad = true,
+        .format = "torch-comms",
+        .runs_files_as = "pytorch",
+        .what = "ScheduleGPipe of PyTorch 2.14: sends are waited for when all forwards, or all backwards, are done"},
+    RuntimePreset{
+        .name = "pytorch-single",
         .transfers = TransferMode::kBatched,
         .receives = ReceivePlacement::kLate,
         .send_buffers = 1,
         .skips_first_input_grad = true,
         .format = "torch-comms",
         .runs_files_as = "pytorch",
-        .what = "Schedule1F1B and ScheduleGPipe of PyTorch 2.14: every send is waited for before the next one, or with "
-                "the receive that it is fused with"},
+        .what = "Schedule1F1B of PyTorch 2.14: every send is waited for before the next one, or with the receive that "
+                "it is fused with"},
     RuntimePreset{.name = "torchtitan",
-                  .schedules = For::kOneChunk,
+                  .schedules = For::kGPipe,
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kLate,
+                  .send_buffers = kNoSendLimit,
+                  .skips_first_input_grad = true,
+                  .format = "torch-csv",
+                  .what = "torchtitan with GPipe: as pytorch-single"},
+    RuntimePreset{.name = "torchtitan",
+                  .schedules = For::k1F1B,
                   .transfers = TransferMode::kBatched,
                   .receives = ReceivePlacement::kLate,
                   .send_buffers = 1,
                   .skips_first_input_grad = true,
                   .format = "torch-csv",
-                  .what = "torchtitan with one stage per rank: as pytorch-single"},
+                  .what = "torchtitan with 1F1B: as pytorch-single"},
     RuntimePreset{.name = "torchtitan",
-                  .schedules = For::kSeveralChunks,
                   .transfers = TransferMode::kRendezvous,
                   .receives = ReceivePlacement::kOnSend,
                   .send_buffers = kNoSendLimit,
                   .skips_first_input_grad = true,
                   .pairs_in_turn = true,
                   .format = "torch-csv",
-                  .what = "torchtitan with several stages per rank: as pytorch"},
+                  .what = "torchtitan with several stages per rank, or an order from a CSV: as pytorch"},
     RuntimePreset{
         .name = "megatron",
         .schedules = For::kOneChunk,
@@ -93,21 +111,42 @@ constexpr std::array kPresets{
                           "and wait for both"},
 };
 
+bool serves(const RuntimePreset& preset, const Schedule& schedule) {
+  switch (preset.schedules) {
+    case For::kAll:
+      return true;
+    case For::kOneChunk:
+      return schedule.num_stages <= schedule.num_devices;
+    case For::kSeveralChunks:
+      return schedule.num_stages > schedule.num_devices;
+    case For::kGPipe:
+      return single_class_of(schedule) == SingleClass::kGPipe;
+    case For::k1F1B:
+      return single_class_of(schedule) == SingleClass::k1F1B;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::span<const RuntimePreset> runtime_presets() { return kPresets; }
 
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule) {
   if (name.empty()) return kPresets.front();
-  const For wanted = schedule.num_stages > schedule.num_devices ? For::kSeveralChunks : For::kOneChunk;
   const std::string plain = plain_name(name);
   std::vector<std::string_view> names;
   for (const RuntimePreset& preset : kPresets) {
     const bool called = plain_name(preset.name) == plain || plain == plain_name(preset.name) + "lm";  // Megatron-LM
-    if (called && (preset.schedules == For::kAll || preset.schedules == wanted)) return preset;
+    if (called && serves(preset, schedule)) return preset;
     if (names.empty() || names.back() != preset.name) names.push_back(preset.name);
   }
   throw_unknown("runtime", dashed_name(name), names);
+}
+
+std::string_view runtime_after(std::string_view traced, const Schedule& schedule) {
+  const RuntimePreset& preset = runtime_preset(traced, schedule);
+  return preset.runs_files_as.empty() || single_class_of(schedule) != SingleClass::kNone ? traced
+                                                                                         : preset.runs_files_as;
 }
 
 void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs) {

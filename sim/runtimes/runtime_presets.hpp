@@ -14,8 +14,9 @@ namespace plumb {
 /// How a system sends and receives messages: one row of the table of presets.
 struct RuntimePreset {
   std::string_view name;  ///< as in `--runtime`
-  /// Schedules that the row is for: Megatron treats those with one stage per device differently.
-  enum class For : std::uint8_t { kAll, kOneChunk, kSeveralChunks } schedules = For::kAll;
+  /// Schedules that the row is for: those with one stage per device or several (Megatron), the orders that PyTorch has
+  /// a class for. Of several rows of a name the first one that fits counts.
+  enum class For : std::uint8_t { kAll, kOneChunk, kSeveralChunks, kGPipe, k1F1B } schedules = For::kAll;
   TransferMode transfers = TransferMode::kBuffered;
   ReceivePlacement receives = ReceivePlacement::kAhead;
   std::int32_t send_buffers = 2;        ///< messages in flight per channel before the sender waits
@@ -32,6 +33,11 @@ std::span<const RuntimePreset> runtime_presets();
 
 /// The row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest one.
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);
+
+/// What runs `schedule` where a run of the runtime called `traced` was traced: this runtime, or what runs files
+/// (`runs_files_as`) where PyTorch's classes 1F1B and GPipe were traced and `schedule` is none of theirs, because it
+/// has its own messages, several stages per device, or another order. Empty stays empty.
+std::string_view runtime_after(std::string_view traced, const Schedule& schedule);
 
 /// What the system does with the actions of `schedule` and their costs: its own places for messages
 /// (torch_messages.hpp), pairs in turn, no I on the first stage. Throws `Error` for an order that the system would run

@@ -73,6 +73,7 @@ Slacks message_slacks(std::span<const RankRun> runs, const TracedProducers& prod
   for (std::size_t rank = 0; rank < runs.size(); ++rank) {
     for (const TracedAction& work : runs[rank].work) {
       if (step && work.step != *step) continue;
+      if (work.start_ns == work.end_ns) continue;  // it did nothing on the GPU, which does not tell when
       const auto producer = producers.of(work);
       if (producer && producer->rank != rank) {
         slacks.add(producer->rank, rank, work.start_ns - runs[producer->rank].work[producer->at].end_ns);

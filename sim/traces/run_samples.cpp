@@ -110,12 +110,31 @@ class SampleReader {
     return lane;
   }
 
+  /// When the rank's waits for its sends in the step ended, in ascending order.
+  Samples send_waits(const RankRun& run) const {
+    Samples ends;
+    for (const TracedAction& call : run.messages) {
+      if (call.step == step_ && call.waited_ns) ends.push_back(*call.waited_ns);
+    }
+    std::ranges::sort(ends);
+    return ends;
+  }
+
   void read_lane(std::size_t rank) {
     std::int64_t free = -1;
+    const Samples waits = send_waits(runs_[rank]);
+    auto wait = waits.begin();
     for (const TracedAction* one : lane_of(runs_[rank])) {
-      const std::int64_t begin = free < 0 ? one->begin_ns : std::min(free, one->begin_ns);
-      if (is_sampled(one->action.op)) {
-        read_work(rank, *one, begin);
+      const bool works = is_sampled(one->action.op);
+      // Before some work, a program that waits for its send does so first, and then for what the work needs.
+      std::int64_t turned = one->begin_ns;
+      for (; wait != waits.end() && *wait <= (works ? one->start_ns : one->begin_ns); ++wait) {
+        free = std::max(free, *wait);
+        turned = std::max(turned, *wait);
+      }
+      const std::int64_t begin = free < 0 ? turned : std::min(free, turned);
+      if (works) {
+        read_work(rank, *one, {begin, turned});
       } else if (is_send(one->action.op)) {
         const auto receive = receives_.find(value_of(one->action));
         const bool posted = receive != receives_.end() && receive->second->end_ns < one->begin_ns;
@@ -127,7 +146,13 @@ class SampleReader {
     }
   }
 
-  void read_work(std::size_t rank, const TracedAction& work, std::int64_t begin) {
+  /// When the lane was free for some work, and when it turned to the message that the work needs.
+  struct LaneMoments {
+    std::int64_t free_ns = 0;
+    std::int64_t turned_ns = 0;
+  };
+
+  void read_work(std::size_t rank, const TracedAction& work, const LaneMoments& lane) {
     const Op op = work.action.op;
     const std::int64_t took = work.end_ns - work.start_ns;
     stages_[index(work.action.stage)].by_op[op].push_back(took);
@@ -138,12 +163,12 @@ class SampleReader {
     const std::int64_t there = sent ? arrivals_.of(work) : work.start_ns;
     // A kernel that receives tells how long its message took, whether somebody waited for it or not.
     const bool seen = sent && arrivals_.is_told(work);
-    const bool told = sent && *sent < there && (seen || 2 * (there - work.begin_ns) >= there - *sent);
+    const bool told = sent && *sent < there && (seen || 2 * (there - lane.turned_ns) >= there - *sent);
     if (sent && *sent < there) (told ? told_ : untold_).push_back({*sent, there});
     if (seen) {
-      host_.by_op[op].push_back(work.start_ns - std::clamp(there, begin, work.start_ns));
+      host_.by_op[op].push_back(work.start_ns - std::clamp(there, lane.free_ns, work.start_ns));
     } else if (!told) {
-      host_.by_op[op].push_back(work.start_ns - begin);
+      host_.by_op[op].push_back(work.start_ns - lane.free_ns);
     }
   }
 

@@ -30,6 +30,10 @@ std::int32_t number_of_stages(const std::vector<RankRun>& runs, std::size_t per_
 constexpr std::size_t kMostMissing = 4096;
 
 [[noreturn]] void fail_missing(const std::vector<RankRun>& runs, std::int32_t stage, std::size_t missing_ranks) {
+  if (missing_ranks == 0) {
+    throw Error(runs.front().file + ": is of a pipeline whose stage " + std::to_string(stage) +
+                " no rank of the job holds; expected the ranks of one run");
+  }
   throw Error(runs.front().file + ": is of a pipeline whose stage " + std::to_string(stage) +
               " no given trace holds, and it cannot be told which of the " + std::to_string(missing_ranks) +
               " missing ranks does; expected the traces of all ranks of one pipeline");

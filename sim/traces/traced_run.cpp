@@ -30,8 +30,10 @@ ClockOffsets offsets_of(const std::vector<RankRun>& runs, const TracedProducers&
                         std::optional<std::int32_t> step) {
   const ClockOffsets offsets = clock_offsets(message_slacks(runs, producers, step));
   if (offsets.residual_ns > kClockNoiseNs) {
-    throw Error(runs.front().file + ": the clocks of the ranks cannot be aligned: a message would arrive " +
-                std::to_string(offsets.residual_ns) + " ns before it was sent, whatever is added to them");
+    throw Error(
+        runs.front().file + ": the clocks of the ranks cannot be aligned: a message would arrive " +
+        std::to_string(offsets.residual_ns) +
+        " ns before it was sent, whatever is added to them; expected the ranks of one run, with the same steps");
   }
   return offsets;
 }
@@ -46,6 +48,7 @@ void move_clocks(std::vector<RankRun>& runs, const std::vector<std::int64_t>& ad
         action.start_ns += add_ns[rank];
         action.end_ns += add_ns[rank];
         if (action.arrived_ns) *action.arrived_ns += add_ns[rank];
+        if (action.waited_ns) *action.waited_ns += add_ns[rank];
       }
     }
   }

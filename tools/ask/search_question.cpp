@@ -25,21 +25,21 @@ OneOrBoth one_or_both(const std::string& text, std::string_view what, const std:
 class SearchedJob {
  public:
   SearchedJob(CostArguments costs, CostDocuments documents, SimulationArguments simulation)
-      : costs_(std::move(costs)), documents_(std::move(documents)), simulation_(std::move(simulation)) {
-    simulation_.take_runtime(documents_);
-  }
+      : costs_(std::move(costs)), documents_(std::move(documents)), simulation_(std::move(simulation)) {}
 
   OrderRun run_of(const Schedule& schedule) const {
     auto input = std::make_shared<CostInput>(cost_input(costs_, documents_, schedule));
+    SimulationArguments simulation = simulation_;
+    simulation.take_runtime(documents_, schedule, *input);
     Schedule adapted = schedule;
-    simulation_.adapt(adapted, *input);
+    simulation.adapt(adapted, *input);
     if (!(adapted.devices == schedule.devices)) {
       throw Error("search: " + schedule.name + " runs in another order with this runtime");
     }
     const MemoryLimit limit = parse_memory_limit(costs_, input->costs, schedule);
     OrderRun run{.costs = input->costs, .cluster = input->cluster_pointer()};
-    run.lowering = simulation_.lowering(schedule);
-    run.options = simulation_.simulation(schedule);
+    run.lowering = simulation.lowering(schedule);
+    run.options = simulation.simulation(schedule);
     run.fits = [input, limit](const Timeline& timeline) {
       if (!input->job_rates) return memory_findings(timeline, limit, input->cluster_pointer()).empty();
       Timeline judged = timeline;

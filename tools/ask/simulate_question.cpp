@@ -97,7 +97,7 @@ PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(questi
     if (!answer_.violations.empty()) return;
   }
   answer_.input = cost_input(asked.costs, documents_, answer_.schedule);
-  asked.simulation.take_runtime(documents_);
+  asked.simulation.take_runtime(documents_, answer_.schedule, answer_.input);
   asked.simulation.adapt(answer_.schedule, answer_.input);
   if (asked.peak && answer_.input.costs.memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");

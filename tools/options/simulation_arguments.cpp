@@ -55,8 +55,12 @@ SimOptions SimulationArguments::simulation(const Schedule& schedule) const {
   return options;
 }
 
-void SimulationArguments::take_runtime(const CostDocuments& documents) {
-  if (runtime.empty() && documents.run_profile) runtime = documents.run_profile->runtime;
+void SimulationArguments::take_runtime(const CostDocuments& documents, const Schedule& schedule, CostInput& input) {
+  if (!runtime.empty() || !documents.run_profile) return;
+  const std::string& traced = documents.run_profile->runtime;
+  runtime = runtime_after(traced, schedule);
+  if (runtime != traced)
+    input.description += "; run by " + runtime + ", because " + traced + " runs only 1F1B and GPipe";
 }
 
 void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {

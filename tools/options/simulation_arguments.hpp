@@ -30,8 +30,9 @@ struct SimulationArguments {
   /// What the chosen runtime does with `schedule`, where no option overrides it. Throw `Error` for unknown names, with
   /// the nearest one.
   SimOptions simulation(const Schedule& schedule) const;
-  /// Without --runtime: the one that a profile in `documents` was traced of.
-  void take_runtime(const CostDocuments& documents);
+  /// Without --runtime: what runs `schedule` where a profile in `documents` was traced (`runtime_after`). The
+  /// description of `input` says so where that is another runtime than the traced one.
+  void take_runtime(const CostDocuments& documents, const Schedule& schedule, CostInput& input);
   /// What the chosen runtime does with the actions of `schedule`: pairs in turn, no I on the first stage.
   void adapt(Schedule& schedule, CostInput& input) const;
   LowerOptions lowering(const Schedule& schedule) const;

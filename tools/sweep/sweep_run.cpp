@@ -123,7 +123,6 @@ class PointRun {
  public:
   PointRun(SweepPoint point, const SweepPlan& plan, const CostDocuments& documents)
       : plan_(plan), documents_(documents), costs_(plan.costs), simulation_(plan.simulation) {
-    simulation_.take_runtime(documents);
     result_.point = std::move(point);
     costs_.cost = result_.point.cost;
     costs_.memory_limit = result_.point.memory_limit;
@@ -158,6 +157,7 @@ class PointRun {
     result_.point.params.chunks = chunks_of(schedule);
     result_.semantics = semantics_of(schedule);
     CostInput input = cost_input(costs_, documents_, schedule);
+    simulation_.take_runtime(documents_, schedule, input);
     simulation_.adapt(schedule, input);
     result_.stands_on = standing_text(costs_, documents_, input.job_rates.has_value());
     const MemoryLimit limit = parse_memory_limit(costs_, input.costs, schedule);

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import tempfile
 
-CLASSES = {"1F1B": "1f1b", "GPipe": "gpipe"}
+CLASSES = {"1F1B": "1f1b", "GPipe": "torch-gpipe"}
 
 
 class Run:

@@ -1,10 +1,13 @@
 #include "sim/traces/readers/gpu_work.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "schedules/document/action_text.hpp"
 #include "sim/traces/readers/kernel_times.hpp"
@@ -29,6 +32,53 @@ void move_calls(const KernelTimes& kernels, std::vector<TracedAction>& calls) {
     }
     return !extent;
   });
+}
+
+/// When the values were there that the rank received, by what takes them, in the order of the calls.
+class ReceivedValues {
+ public:
+  explicit ReceivedValues(const std::vector<TracedAction>& messages) {
+    for (const TracedAction& message : messages) {
+      if (message.arrived_ns) arrived_ns_[key_of(message.action)].push_back(*message.arrived_ns);
+    }
+  }
+
+  /// Of the next occurrence of this work; nothing where it took none.
+  std::optional<std::int64_t> next(const Action& work) {
+    if (work.op == Op::kW) return std::nullopt;
+    const Key key = key_of(work);
+    const auto found = arrived_ns_.find(key);
+    const std::size_t at = taken_[key]++;
+    if (found == arrived_ns_.end() || at >= found->second.size()) return std::nullopt;
+    return found->second[at];
+  }
+
+ private:
+  using Key = std::tuple<StageId, bool, MicrobatchId>;
+
+  static Key key_of(const Action& action) {
+    return {action.stage, is_backward(action.op) || action.op == Op::kRecvB, action.microbatch};
+  }
+
+  std::map<Key, std::vector<std::int64_t>> arrived_ns_;
+  std::map<Key, std::size_t> taken_;
+};
+
+/// To the kernels that the ranges launched, on any thread.
+void move_work(const KernelTimes& kernels, RankRun& run) {
+  ReceivedValues received(run.messages);
+  std::int64_t before_ns = std::numeric_limits<std::int64_t>::min();
+  for (TracedAction& work : run.work) {
+    const auto arrived_ns = received.next(work.action);
+    if (const auto extent = kernels.work(work.begin_ns, work.end_ns)) {
+      work.start_ns = extent->start_ns;
+      work.end_ns = extent->end_ns;
+    } else {
+      // It launched nothing, but keeps its place: the host is ahead of the GPU, whose stream waits for the value.
+      work.start_ns = work.end_ns = std::max(arrived_ns.value_or(work.start_ns), before_ns);
+    }
+    before_ns = work.end_ns;
+  }
 }
 
 }  // namespace
@@ -56,16 +106,6 @@ bool add_graph_work(const RankTrace& trace, RankRun& run) {
 void move_to_gpu(const RankTrace& trace, RankRun& run) {
   const KernelTimes kernels(trace.ranges);
   if (!kernels.any()) return;
-  for (TracedAction& work : run.work) {
-    if (const auto extent = kernels.work(work.begin_ns, work.end_ns)) {
-      work.start_ns = extent->start_ns;
-      work.end_ns = extent->end_ns;
-    } else {
-      work.end_ns = work.start_ns;  // it launched nothing
-    }
-  }
-  for (TracedAction& work : run.work) work.operators_ns = work.end_ns - work.start_ns;
-  put_device_in_order(run);
   move_calls(kernels, run.others);
   move_calls(kernels, run.messages);
   // A message is on its way from the moment when its kernel runs, and there when the kernel that receives ends.
@@ -73,6 +113,9 @@ void move_to_gpu(const RankTrace& trace, RankRun& run) {
     if (is_recv(message.action.op)) message.arrived_ns = message.end_ns;
     message.end_ns = message.start_ns;
   }
+  move_work(kernels, run);
+  for (TracedAction& work : run.work) work.operators_ns = work.end_ns - work.start_ns;
+  put_device_in_order(run);
 }
 
 }  // namespace plumb

@@ -10,6 +10,12 @@ auto first_from(const std::vector<const TraceRange*>& ranges, std::int64_t begin
   return std::ranges::lower_bound(ranges, begin, {}, [](const TraceRange* r) { return r->start_ns; });
 }
 
+/// The first one in [begin, end].
+const TraceRange* first_in(const std::vector<const TraceRange*>& ranges, std::int64_t begin, std::int64_t end) {
+  const auto found = first_from(ranges, begin);
+  return found == ranges.end() || (*found)->start_ns >= end ? nullptr : *found;
+}
+
 }  // namespace
 
 bool is_wait(const TraceRange& range) {
@@ -25,8 +31,10 @@ bool is_autograd(const TraceRange& range) {
 HostRanges::HostRanges(std::span<const TraceRange> ranges) {
   for (const TraceRange& range : ranges) {
     if (is_wait(range)) waits_.push_back(range.end_ns);
+    if (range.kind == RangeKind::kAnnotation && range.name == "gloo:send") flights_.push_back(&range);
     if (range.kind != RangeKind::kOperator) continue;
     if (range.name == "c10d::send") sends_.push_back(&range);
+    if (range.name == "c10d::recv_") receives_.push_back(&range);
     if (!is_wait(range)) operators_.push_back(&range);
   }
   std::ranges::sort(waits_);
@@ -65,8 +73,19 @@ std::int64_t HostRanges::first_operator(std::int64_t begin, std::int64_t end) co
 }
 
 const TraceRange* HostRanges::first_send(std::int64_t begin, std::int64_t end) const {
-  const auto found = first_from(sends_, begin);
-  return found == sends_.end() || (*found)->start_ns >= end ? nullptr : *found;
+  return first_in(sends_, begin, end);
+}
+
+const TraceRange* HostRanges::first_receive(std::int64_t begin, std::int64_t end) const {
+  return first_in(receives_, begin, end);
+}
+
+std::optional<std::int64_t> HostRanges::send_waited(std::int64_t begin, std::int64_t end) const {
+  std::optional<std::int64_t> waited;
+  for (auto next = first_from(flights_, begin); next != flights_.end() && (*next)->start_ns <= end; ++next) {
+    waited = std::max(waited.value_or((*next)->end_ns), (*next)->end_ns);
+  }
+  return waited;
 }
 
 }  // namespace plumb

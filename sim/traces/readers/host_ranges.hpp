@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -37,10 +38,19 @@ class HostRanges {
   /// The first call of c10d that sends in [begin, end]; null where there is none.
   const TraceRange* first_send(std::int64_t begin, std::int64_t end) const;
 
+  /// The first call of c10d that receives in [begin, end]; null where there is none.
+  const TraceRange* first_receive(std::int64_t begin, std::int64_t end) const;
+
+  /// When the program's wait for what the calls in [begin, end] sent was over: the end of their last range `gloo:send`;
+  /// nothing where there is none.
+  std::optional<std::int64_t> send_waited(std::int64_t begin, std::int64_t end) const;
+
  private:
   std::vector<std::int64_t> waits_;           ///< ends, ascending
   std::vector<const TraceRange*> operators_;  ///< but those of c10d, by start
   std::vector<const TraceRange*> sends_;      ///< by start
+  std::vector<const TraceRange*> receives_;   ///< by start
+  std::vector<const TraceRange*> flights_;    ///< `gloo:send`, by start
 };
 
 }  // namespace plumb

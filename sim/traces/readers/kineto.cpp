@@ -168,12 +168,38 @@ std::vector<RankTrace> read_merged(const JsonValue& events, const std::string& f
   return list;
 }
 
+/// Counts in the pipeline's group where PyTorch names it, as a device mesh with the dimension "pp" does.
+void count_in_pipeline(const JsonValue& job, RankTrace& trace) {
+  const auto groups = job.find("pg_config");
+  if (!groups || !groups->is_array()) return;
+  for (const JsonValue& group : groups->elements()) {
+    if (!group.is_object() || text_at(group, "pg_desc") != "mesh_pp") continue;
+    const auto ranks = group.find("ranks");
+    if (!ranks || !ranks->is_array()) continue;
+    std::int32_t place = -1;
+    std::int32_t size = 0;
+    std::string names;
+    for (const JsonValue& rank : ranks->elements()) {
+      if (!rank.is_integer()) return;
+      if (rank.integer() == trace.rank) place = size;
+      names += (names.empty() ? "" : ", ") + std::to_string(rank.integer());
+      ++size;
+    }
+    if (place < 0 || size < 2) continue;
+    trace.rank = place;
+    trace.world_size = size;
+    trace.group = names;
+    return;
+  }
+}
+
 RankTrace read_one(const JsonValue& events, const JsonValue& job, const std::string& file_name, std::int64_t base_ns) {
   RankTrace trace;
   trace.file = file_name;
   trace.world_size = static_cast<std::int32_t>(job.at("world_size").integer(1, kMostRanks));
   trace.rank = static_cast<std::int32_t>(job.at("rank").integer(0, trace.world_size - 1));
   if (const auto backend = job.find("backend")) trace.backend = backend->text();
+  count_in_pipeline(job, trace);
   for (const JsonValue& event : events.elements()) {
     if (auto range = range_of(event, base_ns)) trace.ranges.push_back(std::move(*range));
   }

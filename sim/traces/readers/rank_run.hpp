@@ -21,6 +21,8 @@ struct TracedAction {
   std::int64_t profiler_step = -1;  ///< the n of the range ProfilerStep#n that it begins in; -1: of none
   std::optional<std::int64_t> arrived_ns =
       std::nullopt;  ///< of a RECV: when the value was there, where the trace tells
+  std::optional<std::int64_t> waited_ns =
+      std::nullopt;  ///< of a SEND that the program waits for in the step: when that wait ended, where the trace tells
 };
 
 /// How the microbatches of a rank's work are known.
@@ -35,6 +37,7 @@ struct RankRun {
   std::int32_t rank = 0;
   std::int32_t world_size = 0;
   std::string backend;                 ///< what the ranks talk by: "gloo", "nccl"
+  std::string group;                   ///< the ranks of the job that make up its pipeline, as `RankTrace::group`
   std::string runtime;                 ///< what ran the schedule, as in `--runtime`
   std::vector<TracedAction> work;      ///< on the compute lane
   std::vector<TracedAction> messages;  ///< SEND and RECV: the calls that issue them, not the messages under way

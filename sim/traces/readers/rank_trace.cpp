@@ -1,6 +1,7 @@
 #include "sim/traces/readers/rank_trace.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 namespace plumb {
@@ -9,6 +10,10 @@ void sort_ranges(RankTrace& trace) {
   std::ranges::sort(trace.ranges, {}, [](const TraceRange& r) { return std::tuple(r.start_ns, -r.end_ns, r.thread); });
 }
 
-bool is_message_kernel(const std::string& name) { return name.starts_with("nccl") || name.starts_with("rccl"); }
+bool is_message_kernel(const std::string& name) {
+  std::string_view text = name;
+  if (text.starts_with("void ")) text.remove_prefix(5);  // of a template
+  return text.starts_with("nccl") || text.starts_with("rccl") || text.starts_with("msccl");
+}
 
 }  // namespace plumb

@@ -33,7 +33,10 @@ struct RankTrace {
   std::string file;
   std::int32_t rank = kUnknown;
   std::int32_t world_size = kUnknown;
-  std::string backend;             ///< of torch.distributed: "gloo", "nccl"
+  std::string backend;  ///< of torch.distributed: "gloo", "nccl"
+  /// Which ranks of the job make up the pipeline, where the trace names its group: then `rank` and `world_size` count
+  /// in it. Empty: those of the job.
+  std::string group;
   std::vector<TraceRange> ranges;  ///< by start; of equal starts the longer first
 };
 

@@ -90,6 +90,11 @@ void add_gpipe(const RankTrace& trace, RankRun& run) {
     std::int32_t number = -1;
     const auto [last, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (error != std::errc{} || last != name.data() + name.size() || number < 0 || number > kMostMicrobatch) continue;
+    const TraceRange* receive = host.first_receive(range.start_ns, range.end_ns);
+    if (receive) {
+      run.messages.push_back({action_of_rank(trace.rank, backward ? Op::kRecvB : Op::kRecvF, number), 0,
+                              receive->start_ns, receive->start_ns, receive->end_ns});
+    }
     const TraceRange* send = host.first_send(range.start_ns, range.end_ns);
     const std::int64_t end = send ? send->start_ns : range.end_ns;
     run.work.push_back({action_of_rank(trace.rank, backward ? Op::kB : Op::kF, number), 0, range.start_ns,
@@ -97,6 +102,7 @@ void add_gpipe(const RankTrace& trace, RankRun& run) {
     if (!send) continue;
     run.messages.push_back({action_of_rank(trace.rank, backward ? Op::kSendB : Op::kSendF, number), 0, send->start_ns,
                             send->start_ns, send->end_ns});
+    run.messages.back().waited_ns = host.send_waited(send->start_ns, send->end_ns);
   }
 }
 
@@ -108,15 +114,21 @@ void add_counted(std::span<const UnnamedWork> all, RankRun& run) {
     const std::int32_t number = work.backward ? backwards++ : forwards++;
     run.work.push_back(
         {action_of_rank(rank, work.backward ? Op::kB : Op::kF, number), 0, work.begin_ns, work.start_ns, work.end_ns});
+    if (work.receive_end_ns > work.receive_begin_ns) {
+      run.messages.push_back({action_of_rank(rank, work.backward ? Op::kRecvB : Op::kRecvF, number), 0,
+                              work.receive_begin_ns, work.receive_begin_ns, work.receive_end_ns});
+    }
     if (work.send_end_ns == work.send_begin_ns) continue;
     run.messages.push_back({action_of_rank(rank, work.backward ? Op::kSendB : Op::kSendF, number), 0,
                             work.send_begin_ns, work.send_begin_ns, work.send_end_ns});
+    run.messages.back().waited_ns = work.send_waited_ns;
   }
   if (forwards != backwards) {
     throw Error(
         run.file + ": has " + std::to_string(forwards) + " forwards and " + std::to_string(backwards) +
-        " backwards between its calls that send and receive; expected as many of both: whole steps of 1F1B, and "
-        "a job whose ranks are those of the pipeline");
+        " backwards between its calls that send and receive; expected as many of both: whole steps of PyTorch's class "
+        "Schedule1F1B in a job whose ranks are those of the pipeline, or ranges 'PP:<action>', which "
+        "_PipelineScheduleRuntime writes for every other schedule");
   }
   run.numbering = Numbering::kCounted;
 }
@@ -230,6 +242,7 @@ RankRun rank_run(const RankTrace& trace) {
   run.rank = trace.rank;
   run.world_size = trace.world_size;
   run.backend = trace.backend;
+  run.group = trace.group;
   const bool on_host = find_work(trace, run);
   if (run.work.empty()) {
     throw Error(run.file +

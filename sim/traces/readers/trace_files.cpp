@@ -1,10 +1,12 @@
 #include "sim/traces/readers/trace_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "sim/traces/readers/complete_steps.hpp"
 #include "sim/traces/readers/gzip.hpp"
 #include "sim/traces/readers/kineto.hpp"
 #include "sim/traces/readers/megatron_timers.hpp"
@@ -38,6 +40,11 @@ void check_ranks(std::vector<RankRun>& runs) {
   std::ranges::stable_sort(runs, {}, &RankRun::rank);
   for (std::size_t at = 1; at < runs.size(); ++at) {
     const RankRun& run = runs[at];
+    if (run.group != runs.front().group) {
+      throw Error(run.file + ": is of the pipeline of ranks " + run.group + ", but " + runs.front().file +
+                  " of that of ranks " + runs.front().group +
+                  "; expected the traces of one pipeline, without its replicas");
+    }
     if (run.rank == runs[at - 1].rank) {
       throw Error(run.file + ": is of rank " + std::to_string(run.rank) + ", and so is " + runs[at - 1].file);
     }
@@ -47,6 +54,25 @@ void check_ranks(std::vector<RankRun>& runs) {
     }
     if (run.numbering != runs.front().numbering || run.own_zeros != runs.front().own_zeros) {
       throw Error(run.file + ": is of another runtime than " + runs.front().file + ", expected the ranks of one run");
+    }
+  }
+}
+
+/// Throws `Error` for what people put traces into.
+void refuse_package(const TraceFile& file) {
+  struct Mark {
+    std::size_t at;
+    std::string_view bytes;
+    std::string_view what;
+  };
+  constexpr std::array kMarks{Mark{0, "PK\x03\x04", "a zip archive"}, Mark{257, "ustar", "a tar archive"},
+                              Mark{0, "\x28\xb5\x2f\xfd", "packed by zstd"}, Mark{0, "\3757zXZ", "packed by xz"},
+                              Mark{0, "\x1f\x8b", "packed by gzip twice"}};
+  if (file.bytes.empty()) throw Error(file.name + ": is empty, expected the trace of a rank");
+  for (const Mark& mark : kMarks) {
+    if (std::string_view(file.bytes).substr(std::min(mark.at, file.bytes.size())).starts_with(mark.bytes)) {
+      throw Error(file.name + ": is " + std::string(mark.what) +
+                  ", expected the traces themselves, each packed by gzip at most");
     }
   }
 }
@@ -61,6 +87,7 @@ bool is_traced_run(std::string_view bytes) {
 void unpack(std::vector<TraceFile>& files) {
   for (TraceFile& file : files) {
     if (is_gzip(file.bytes)) file.bytes = gunzip(file.bytes, file.name, kMostTraceBytes);
+    refuse_package(file);
   }
 }
 
@@ -80,6 +107,7 @@ std::vector<RankRun> read_rank_runs(std::vector<TraceFile> files) {
   rank_processes(runs);
   check_ranks(runs);
   keep_whole_steps(runs);
+  check_complete_steps(runs);
   number_microbatches(runs);
   return runs;
 }

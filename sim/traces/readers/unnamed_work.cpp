@@ -9,12 +9,25 @@
 namespace plumb {
 namespace {
 
-/// Calls that send or receive, with no operator between them.
-struct Calls {
-  bool send = false;
-  bool receive = false;
+/// From the begin of the first to the end of the last of some calls.
+struct CallExtent {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
+
+  bool any() const { return end_ns > begin_ns; }
+
+  void add(const TraceRange& call) {
+    if (!any()) begin_ns = call.start_ns;
+    end_ns = std::max({end_ns, call.end_ns, begin_ns + 1});
+  }
+};
+
+/// Calls that send or receive, with no operator between them.
+struct Calls {
+  CallExtent send;
+  CallExtent receive;
+
+  std::int64_t end_ns() const { return std::max(send.end_ns, receive.end_ns); }
 };
 
 /// Operators of one kind, with no call between them, and the calls around them.
@@ -68,10 +81,9 @@ class BlockReader {
  private:
   void add_call(const TraceRange& range, bool send) {
     close_block();
-    if (!in_calls_) calls_ = {.begin_ns = range.start_ns};
+    if (!in_calls_) calls_ = {};
     in_calls_ = true;
-    (send ? calls_.send : calls_.receive) = true;
-    calls_.end_ns = range.end_ns;
+    (send ? calls_.send : calls_.receive).add(range);
     ready_ns_ = range.end_ns;
     if (!blocks_.empty() && !behind_is_set_) blocks_.back().behind = calls_;
   }
@@ -122,14 +134,20 @@ class BlockReader {
 std::vector<UnnamedWork> unnamed_work(const RankTrace& trace) {
   const bool first = trace.rank == 0;
   const bool last = trace.rank + 1 == trace.world_size;
+  const HostRanges host(trace.ranges);
   std::vector<UnnamedWork> all;
   for (const Block& block : BlockReader().read(trace)) {
-    const bool forward = (first || block.before.receive) && (last || block.behind.send);
+    const CallExtent& receive = block.before.receive;
+    const CallExtent& send = block.behind.send;
+    const bool forward = (first || receive.any()) && (last || send.any());
     if (!block.backward && !forward) continue;
     UnnamedWork work = *block.longest;
-    if (block.before.receive) work.begin_ns = std::min(block.before.end_ns, work.start_ns);
-    work.send_begin_ns = block.behind.send ? block.behind.begin_ns : work.end_ns;
-    work.send_end_ns = block.behind.send ? block.behind.end_ns : work.end_ns;
+    if (receive.any()) work.begin_ns = std::min(block.before.end_ns(), work.start_ns);
+    work.receive_begin_ns = receive.any() ? receive.begin_ns : work.begin_ns;
+    work.receive_end_ns = receive.any() ? receive.end_ns : work.begin_ns;
+    work.send_begin_ns = send.any() ? send.begin_ns : work.end_ns;
+    work.send_end_ns = send.any() ? send.end_ns : work.end_ns;
+    if (send.any()) work.send_waited_ns = host.send_waited(send.begin_ns, send.end_ns);
     all.push_back(work);
   }
   return all;

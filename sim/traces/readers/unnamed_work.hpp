@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/traces/readers/rank_trace.hpp"
@@ -13,8 +14,12 @@ struct UnnamedWork {
   std::int64_t begin_ns = 0;  ///< the program turned to it, and may have waited for a message
   std::int64_t start_ns = 0;  ///< after the wait
   std::int64_t end_ns = 0;
-  std::int64_t send_begin_ns = 0;  ///< the calls that send and receive behind it
-  std::int64_t send_end_ns = 0;    ///< equal to `send_begin_ns` where nothing was sent
+  std::int64_t receive_begin_ns = 0;  ///< the calls that post what it receives
+  std::int64_t receive_end_ns = 0;    ///< equal to `receive_begin_ns` where nothing was received
+  std::int64_t send_begin_ns = 0;     ///< the calls that send what it made
+  std::int64_t send_end_ns = 0;       ///< equal to `send_begin_ns` where nothing was sent
+  std::optional<std::int64_t> send_waited_ns =
+      std::nullopt;  ///< when the wait for the send ended, where the trace tells
 };
 
 /// Finds the forwards and backwards of a rank that runs one stage under `Schedule1F1B` or `ScheduleGPipe` of

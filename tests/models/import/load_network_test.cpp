@@ -7,6 +7,7 @@
 #include "models/ground/error.hpp"
 #include "models/network/vocabulary_rows.hpp"
 #include "models/stages/network_costs.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 TEST_SUITE_BEGIN("models");
 
@@ -30,6 +31,15 @@ TEST_CASE("a longer vocabulary adds rows to the embedding and the head, once whe
   CHECK(parameter_count(with_vocabulary_rows(apart, 128512)) == parameter_count(apart) + 2 * 256 * 4096);
   CHECK(vocabulary_rows(load_network("vgg-16")) == 0);
   CHECK_THROWS_WITH_AS(with_vocabulary_rows(load_network("vgg-16"), 8), doctest::Contains("no head with a vocabulary"),
+                       Error);
+}
+
+TEST_CASE("a profiler's trace is no network, and what reads it is named") {
+  const testing::ScratchDirectory folder;
+  const std::string path = folder.write("rank0.json", R"({"schemaVersion": 1, "traceEvents": []})").string();
+  CHECK_THROWS_WITH_AS(load_network(path),
+                       doctest::Contains("rank0.json: is a profiler's trace, expected a network; the times of a traced "
+                                         "run become a profile by `plumbline trace`"),
                        Error);
 }
 

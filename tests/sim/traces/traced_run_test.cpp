@@ -145,6 +145,10 @@ TEST_CASE("a run that is not whole is refused with what is missing") {
   files = testing::real_run("zb-h1");
   files[3].bytes.resize(1000);
   CHECK(refusal(files).starts_with("rank3: is a damaged or cut-off gzip file after "));
+  CHECK(refusal({{"a", ""}}) == "a: is empty, expected the trace of a rank");
+  CHECK(refusal({{"a", std::string("PK\x03\x04 rank0.json")}}).starts_with("a: is a zip archive, expected the traces"));
+  CHECK(refusal({{"a", std::string(257, '0') + "ustar"}}).starts_with("a: is a tar archive, expected the traces"));
+  CHECK(refusal({{"a", "\x28\xb5\x2f\xfd"}}).starts_with("a: is packed by zstd, expected the traces"));
   CHECK(refusal({{"a", R"({"traceEvents": []})"}}) ==
         "a: has no ranges of a host or a GPU, expected a trace of PyTorch's profiler");
   CHECK(refusal({rank_of_two(0, {}), rank_of_two(1, {})}).starts_with("rank0: has no ranges 'PP:<action>'"));

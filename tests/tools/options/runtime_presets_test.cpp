@@ -64,12 +64,37 @@ TEST_CASE("without a name it is plumbline; a profile of a traced run brings its 
   CHECK(runtime_preset("", schedule).name == "plumbline");
   CostDocuments documents;
   documents.run_profile.emplace().runtime = "pytorch";
-  arguments.take_runtime(documents);
+  CostInput input;
+  arguments.take_runtime(documents, schedule, input);
   CHECK(arguments.runtime == "pytorch");
   arguments.runtime = "megatron";
-  arguments.take_runtime(documents);
+  arguments.take_runtime(documents, schedule, input);
   CHECK(arguments.runtime == "megatron");
+  CHECK(input.description.empty());
   CHECK(error_message([&] { runtime_preset("pytorsch", schedule); }).find("'pytorch'") != std::string::npos);
+}
+
+TEST_CASE("after a run of PyTorch's class 1F1B, only what such a class makes is run by one; the rest is said to be") {
+  CostDocuments documents;
+  documents.run_profile.emplace().runtime = "pytorch-single";
+  const auto runtime_of = [&](const Schedule& schedule, CostInput& input) {
+    SimulationArguments arguments;
+    arguments.take_runtime(documents, schedule, input);
+    return arguments.runtime;
+  };
+  for (const char* name : {"1f1b", "gpipe", "torch-1f1b", "torch-gpipe"}) {
+    CAPTURE(name);
+    CostInput input;
+    CHECK(runtime_of(eight_on_four(name), input) == "pytorch-single");
+    CHECK(input.description.empty());
+  }
+  for (const char* name : {"zb-h1", "interleaved", "eager-1f1b", "hanayo"}) {
+    CAPTURE(name);
+    CostInput input;
+    input.description = "as traced";
+    CHECK(runtime_of(eight_on_four(name), input) == "pytorch");
+    CHECK(input.description == "as traced; run by pytorch, because pytorch-single runs only 1F1B and GPipe");
+  }
 }
 
 TEST_CASE("deferred receives come just before what takes them, and orders whose messages they exchange are refused") {
@@ -86,6 +111,21 @@ TEST_CASE("deferred receives come just before what takes them, and orders whose 
   // What PyTorch 2.14.1 computes wrong gradients with (results/fidelity/pytorch-examples).
   Schedule mixed = generate("torch-zbv", {.num_devices = 4, .num_microbatches = 8});
   CHECK(error_message([&] { arguments.adapt(mixed, input); }).find("for each other") != std::string::npos);
+}
+
+TEST_CASE("PyTorch's class GPipe waits for its sends when all forwards are done, its class 1F1B for each one") {
+  for (const char* name : {"pytorch-single", "torchtitan"}) {
+    CAPTURE(name);
+    CHECK(runtime_preset(name, eight_on_four("torch-gpipe")).transfers == TransferMode::kRendezvous);
+    CHECK(runtime_preset(name, eight_on_four("torch-gpipe")).send_buffers > 8);
+    // Another order with one stage per rank is no class's: pytorch-single is what somebody asked for, torchtitan reads
+    // it.
+    CHECK((runtime_preset(name, eight_on_four("zb-h1")).send_buffers == 1) == (std::string(name) == "pytorch-single"));
+    const Schedule updates = generate("gpipe", {.num_devices = 4, .num_microbatches = 8, .updates = 3});
+    CHECK(runtime_preset(name, updates).transfers == TransferMode::kRendezvous);
+    CHECK(runtime_preset(name, eight_on_four("1f1b")).transfers == TransferMode::kBatched);
+    CHECK(runtime_preset(name, eight_on_four("1f1b")).send_buffers == 1);
+  }
 }
 
 TEST_CASE("torchtitan runs one stage per rank by another class than several") {

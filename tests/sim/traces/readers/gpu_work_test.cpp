@@ -156,6 +156,25 @@ TEST_CASE("a message is there when the kernel that receives it ends: what the wo
   CHECK(profile.host.b.p90_ns == 10'000);
 }
 
+TEST_CASE("an action without kernels keeps its place, behind the value that it takes, though the host is far ahead") {
+  // As 0I of PyTorch's first stage, which has nothing to compute.
+  std::vector<TraceEvent> first = first_rank();
+  for (TraceEvent& event : first) {
+    if (event.name == "PP:0B0") event.name = "PP:0W0";
+  }
+  first.push_back({"PP:0I0", "user_annotation", 20, 21});
+  std::vector<TraceEvent> second = second_rank();
+  for (TraceEvent& event : second) {
+    if (event.name == "PP:1B0") event.name = "PP:1I0";
+  }
+  second.push_back({"PP:1W0", "user_annotation", 40, 50});
+  const TracedRun run = read_traced_run({testing::trace_of(0, 2, first), testing::trace_of(1, 2, second)});
+  CHECK(run.clock_offsets_ns == std::vector<std::int64_t>{0, 0});
+  // 0I0 is where the kernel that receives ends, at 290; 1W0 behind 1I0.
+  CHECK(work_of(run.timeline(), 0) == Times{{10'000, 90'000}, {280'000, 280'000}, {290'000, 390'000}});
+  CHECK(work_of(run.timeline(), 1) == Times{{140'000, 190'000}, {190'000, 260'000}, {260'000, 260'000}});
+}
+
 TEST_CASE("kernels that a captured graph annotates are work without any range of the host") {
   const char* forward = R"(, "graph node id": 11, "name": "PP:0F0")";
   const char* backward = R"(, "graph node id": 12, "name": "0B0")";

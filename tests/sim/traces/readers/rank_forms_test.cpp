@@ -194,3 +194,35 @@ TEST_CASE("one file with all ranks gives the same run as a file each") {
   CHECK(refusal({{"unknown", R"({"traceEvents": [)" + unknown + "]}"}})
             .starts_with("unknown: does not say which rank it is, expected distributedInfo"));
 }
+
+TEST_CASE("in a job with replicas the ranks count in the pipeline's group, where PyTorch names it") {
+  // The real run of 1F1B, as ranks 1, 3, 5 and 7 of a job of eight whose device mesh has two replicas.
+  const auto member = [](const char* others) {
+    return [others](std::size_t rank, std::string text) {
+      const std::string own = R"("rank":)" + std::to_string(rank) + R"(,"world_size":4,)";
+      const std::size_t at = text.find(own);
+      REQUIRE(at != std::string::npos);
+      text.replace(at, own.size(), R"("rank":)" + std::to_string(2 * rank + 1) + R"(,"world_size":8,)");
+      const std::string groups = R"("pg_config":[)";
+      text.insert(text.find(groups) + groups.size(), others);
+      return text;
+    };
+  };
+  const auto run_of = [&](std::size_t replica_of_last) {
+    std::vector<TraceFile> files = testing::real_run("class-1f1b");
+    for (std::size_t rank = 0; rank < files.size(); ++rank) {
+      const bool other = rank + 1 == files.size() && replica_of_last == 0;
+      const auto as = member(other ? R"({"pg_name":"3","pg_desc":"mesh_pp","pg_size":4,"ranks":[7,5,3,1]},)"
+                                   : R"({"pg_name":"3","pg_desc":"mesh_dp","pg_size":2,"ranks":[0,1]},)"
+                                     R"({"pg_name":"4","pg_desc":"mesh_pp","pg_size":4,"ranks":[1,3,5,7]},)");
+      files[rank].bytes = as(rank, testing::unpacked(files[rank]));
+    }
+    return files;
+  };
+  const TracedRun whole = read_traced_run(testing::real_run("class-1f1b"));
+  const TracedRun replica = read_traced_run(run_of(1));
+  CHECK(replica.ranks == std::vector<std::int32_t>{0, 1, 2, 3});
+  CHECK(replica.step_ns == whole.step_ns);
+  CHECK(replica.timeline().spans == whole.timeline().spans);
+  CHECK(refusal(run_of(0)).find("; expected the traces of one pipeline, without its replicas") != std::string::npos);
+}
