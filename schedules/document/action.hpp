@@ -55,6 +55,13 @@ constexpr bool is_collective(Op op) { return op >= Op::kReduceGrad && op <= Op::
 constexpr bool joins_collective(Op op) { return op == Op::kReduceGrad || op == Op::kSyncWeights; }
 /// Moves a stash, or the weights of a stage, to another memory or back.
 constexpr bool is_move(Op op) { return op == Op::kEvict || op == Op::kLoad; }
+/// What carries the result of an action elsewhere: SEND_F (an activation), SEND_R (a recomputed one), SEND_B (a
+/// gradient), UNSHARD (weights, from X to X); a move is its own.
+constexpr Op message_op(Op made_by) {
+  if (is_move(made_by)) return made_by;
+  if (made_by == Op::kX) return Op::kUnshard;
+  return made_by == Op::kF ? Op::kSendF : made_by == Op::kR ? Op::kSendR : Op::kSendB;
+}
 
 /// One thing that a device does once: `[replica:]stage OP [microbatch][.slice][@where]`.
 ///

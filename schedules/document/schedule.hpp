@@ -74,10 +74,14 @@ struct Slices {
   friend bool operator==(const Slices&, const Slices&) = default;
 };
 
-/// An action that waits for another one, in addition to the rules.
+/// An action that waits for another one. Between X of two devices it may carry the weights and gradients of stages.
 struct ExtraEdge {
   Action before;
   Action after;
+  std::vector<StageId> weights{};
+  std::vector<StageId> gradients{};
+
+  bool carries() const { return !weights.empty() || !gradients.empty(); }
 
   friend bool operator==(const ExtraEdge&, const ExtraEdge&) = default;
 };

@@ -66,6 +66,22 @@ Action action_from_json(const JsonValue& json) {
   return action;
 }
 
+/// [before, after], or with what the edge carries: [before, after, {"weights": [0], "gradients": [1]}].
+ExtraEdge edge_of(const JsonValue& json) {
+  constexpr std::string_view kExpected = "[before, after], or [before, after, what it carries]";
+  if (json.size() != 2 && json.size() != 3) json.fail_expected(kExpected);
+  std::vector<JsonValue> parts;
+  for (const JsonValue& part : json.elements()) parts.push_back(part);
+  ExtraEdge edge{action_from_json(parts[0]), action_from_json(parts[1])};
+  if (parts.size() == 2) return edge;
+  parts[2].allow_only({"weights", "gradients"});
+  const auto stage = [](const JsonValue& of) { return StageId{index_of(of, kMostDocumentStages)}; };
+  if (const auto weights = parts[2].find("weights")) edge.weights = list_of<StageId>(*weights, stage);
+  if (const auto gradients = parts[2].find("gradients")) edge.gradients = list_of<StageId>(*gradients, stage);
+  if (!edge.carries()) parts[2].fail_expected("stages under \"weights\" or \"gradients\"");
+  return edge;
+}
+
 std::map<std::string, Schedule::Parameter> parameters_of(const JsonValue& json) {
   std::map<std::string, Schedule::Parameter> parameters;
   for (const auto& [key, value] : json.members()) {
@@ -331,10 +347,7 @@ void read_free(const MemberReader& members, Schedule& schedule) {
     schedule.forward_only = mode.text() == "forward";
   });
   members.optional("extra_edges", [&](const JsonValue& edges) {
-    for (const JsonValue& edge : edges.elements()) {
-      const auto [before, after] = pair_of(edge, "[before, after]", action_from_json);
-      schedule.extra_edges.push_back({before, after});
-    }
+    for (const JsonValue& edge : edges.elements()) schedule.extra_edges.push_back(edge_of(edge));
   });
   members.optional("extras", [&](const JsonValue& extras) {
     for (const auto& [name, work] : extras.members()) schedule.extras[std::string(name)] = extra_of(work);

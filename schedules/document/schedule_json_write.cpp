@@ -99,11 +99,26 @@ class Writer {
   void value(DeviceId id) { value(static_cast<std::int32_t>(id)); }
   void value(StageId id) { value(static_cast<std::int32_t>(id)); }
   void value(const Action& action) { text(to_string(action)); }
+  void carried(const ExtraEdge& edge) {
+    out_ += ", {";
+    if (!edge.weights.empty()) {
+      out_ += "\"weights\": ";
+      value(edge.weights);
+    }
+    if (!edge.weights.empty() && !edge.gradients.empty()) out_ += ", ";
+    if (!edge.gradients.empty()) {
+      out_ += "\"gradients\": ";
+      value(edge.gradients);
+    }
+    out_ += '}';
+  }
+
   void value(const ExtraEdge& edge) {
     out_ += '[';
     value(edge.before);
     out_ += ", ";
     value(edge.after);
+    if (edge.carries()) carried(edge);
     out_ += ']';
   }
   void value(const std::pair<StageId, StageId>& edge) { value(std::vector<StageId>{edge.first, edge.second}); }

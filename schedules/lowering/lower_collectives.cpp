@@ -143,6 +143,8 @@ void add_syncs(State& state, StageId stage) {
 
 void add_collectives(State& state) {
   if (state.schedule.forward_only) return;
+  std::set<StageId> carried;  // extra edges bring their gradients
+  for (const ExtraEdge& edge : state.schedule.extra_edges) carried.insert(edge.gradients.begin(), edge.gradients.end());
   for (std::int32_t stage = 0; stage < state.schedule.num_stages; ++stage) {
     Collective pattern;
     const std::size_t at = static_cast<std::size_t>(stage);
@@ -152,6 +154,7 @@ void add_collectives(State& state) {
     for (const auto& group : reduce_groups(state, StageId{stage})) {
       const Ticks given = state.costs.times[at].all_reduce;
       pattern.duration = given != 0 ? given : ring_duration(state, group, pattern.bytes);
+      if (carried.contains(StageId{stage})) pattern.duration = 0;
       add_group(state, group, pattern);
     }
     add_syncs(state, StageId{stage});

@@ -104,7 +104,9 @@ class TransferWriter {
     transfer.consumer = edge.consumer;
     transfer.issue = issue(wait.source, edge.consumer);
     const bool given = state_.costs.message_bytes > 0 || program_.memory.empty();
-    transfer.bytes = given ? state_.costs.message_bytes : shared_bytes(producer, consumer);
+    transfer.bytes = given                   ? state_.costs.message_bytes
+                     : producer.op == Op::kX ? state_.carried_bytes.at({wait.source, edge.consumer})
+                                             : shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }
 

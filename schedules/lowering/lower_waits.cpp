@@ -14,16 +14,29 @@ namespace {
 struct FoundEdge {
   InstrIndex after = 0;
   InstrIndex before = 0;
+  bool carries = false;
 };
 
-std::vector<FoundEdge> found_extra_edges(const State& state) {
+/// What the edge carries; 0 when memory is not modelled.
+std::int64_t bytes_of(const State& state, const ExtraEdge& edge) {
+  std::int64_t bytes = 0;
+  if (state.costs.memory.empty()) return bytes;
+  for (const StageId stage : edge.weights) bytes += state.costs.memory[index(stage)].weight_bytes;
+  for (const StageId stage : edge.gradients) bytes += state.costs.memory[index(stage)].gradient_bytes;
+  return bytes;
+}
+
+std::vector<FoundEdge> found_extra_edges(State& state) {
   std::vector<FoundEdge> edges;
   const auto find = [&](const Action& action) {
     const InstrIndex at = state.extra_ends.at(key_of(action));
     if (at != ProducerTable::kNone) return at;
     throw CannotRun("extra_edges: " + to_string(action) + ": expected an action of the document");
   };
-  for (const ExtraEdge& edge : state.schedule.extra_edges) edges.push_back({find(edge.after), find(edge.before)});
+  for (const ExtraEdge& edge : state.schedule.extra_edges) {
+    edges.push_back({find(edge.after), find(edge.before), edge.carries()});
+    if (edge.carries()) state.carried_bytes[{edges.back().before, edges.back().after}] += bytes_of(state, edge);
+  }
   for (const auto& [validation, update] : state.validation_waits) edges.push_back({validation, update});
   std::sort(edges.begin(), edges.end(), [](const FoundEdge& a, const FoundEdge& b) {
     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
@@ -57,7 +70,9 @@ class WaitWriter {
       }
       for (; next_extra_ < extra_edges_.size() && extra_edges_[next_extra_].after == at; ++next_extra_) {
         const InstrIndex source = extra_edges_[next_extra_].before;
-        if (source < begin || source >= pair_begin(program_, at)) program_.waits.push_back({source, edge_via_});
+        if (source >= begin && source < pair_begin(program_, at)) continue;
+        const bool message = extra_edges_[next_extra_].carries && (source < begin || source >= end);
+        program_.waits.push_back({source, message ? value_via_ : edge_via_});
       }
     }
   }

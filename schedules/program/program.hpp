@@ -130,13 +130,10 @@ struct Program {
   RuntimeTicks runtime;
   WorkUnits work;
 
-  /// What a transfer carries: SEND_F (an activation), SEND_R (a recomputed one) or SEND_B (a gradient); EVICT or
-  /// LOAD of a move.
-  Op op_of(std::uint32_t transfer) const {
-    const Op made_by = rows[instrs[transfers[transfer].producer].row].op;
-    if (plumb::is_move(made_by)) return made_by;
-    return made_by == Op::kF ? Op::kSendF : made_by == Op::kR ? Op::kSendR : Op::kSendB;
-  }
+  /// What the transfer is: `message_op`.
+  Op op_of(std::uint32_t transfer) const { return message_op(rows[instrs[transfers[transfer].producer].row].op); }
+  /// An `ExtraEdge` with what it carries. No buffers are counted; the trainer, whose devices have it, sends nothing.
+  bool carries_weights(std::uint32_t transfer) const { return op_of(transfer) == Op::kUnshard; }
   bool is_move(std::uint32_t transfer) const { return transfer >= transfers.size() - moves.size(); }
   /// The move of an EVICT's or LOAD's transfer.
   const Move& move_of(std::uint32_t transfer) const { return moves[transfer - (transfers.size() - moves.size())]; }

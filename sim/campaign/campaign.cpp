@@ -55,8 +55,17 @@ constexpr std::array kCampaignRules{
                      .source = "Duan et al., Parcae, NSDI 2024, arXiv 2403.14097: its throughput-optimized baseline",
                      .options = "interval=60 seconds\n"
                                 "save=14 seconds to save and load a checkpoint\n"
-                                "restart=30 seconds where the layouts say nothing of it"},
+                                "restart=30 seconds where the layouts say nothing of it\n"
+                                "ahead=L intervals whose nodes are known: its liveput with true forecasts (0)"},
                     parcae_rule},
+    CampaignRuleRow{{.name = "swarm",
+                     .summary = "a pool of peers for every stage; a loss makes the others of its pool do more",
+                     .source = "Ryabinin et al., SWARM Parallelism, ICML 2023, arXiv 2301.11913",
+                     .options = "stages=P pools (those of the best layout for the mean of the trace)\n"
+                                "join=30 seconds in which a peer loads the state of its stage\n"
+                                "rebalance=300 seconds after which a peer may move to the smallest pool\n"
+                                "every=600 seconds of work between checkpoints, which are written beside it"},
+                    swarm_rule},
 };
 
 /// Throws `Error` for an option that the rule does not have.

@@ -57,5 +57,6 @@ CampaignRulePtr varuna_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr oobleck_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book);
+CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book);
 
 }  // namespace plumb

@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "sim/campaign/campaign_rule.hpp"
 #include "sim/campaign/campaign_run.hpp"
+#include "sim/campaign/layout_forecast.hpp"
 
 namespace plumb {
 namespace {
@@ -10,15 +14,22 @@ struct ParcaeSettings {
   std::int64_t interval_ns = 0;
   std::int64_t save_ns = 0;     ///< saving and loading a checkpoint, from the second layout on
   std::int64_t restart_ns = 0;  ///< where the source knows nothing of its layouts' restarts
+  std::size_t ahead = 0;        ///< intervals whose nodes are known; 0: only the one that begins
 };
 
 /// In intervals: at the beginning of each the layout with the most samples per second, and a restart if any node came
 /// or went since the interval before. A restart that begins while another one is under way takes its place and costs
 /// another start on top. What an interval leaves is trained, parts of steps included. The baseline that Parcae's
 /// program calls throughput-optimized.
+///
+/// With intervals known ahead it is what that program calls liveput-optimized, with true forecasts: each interval has
+/// the layout with which the expected samples of the intervals ahead are the most. A layout goes on as it is as long as
+/// none of its nodes goes; another one is made of nodes that are there, which copy their stages from each other, so
+/// that only the loss of all nodes of a stage costs a checkpoint.
 class ParcaeRule final : public CampaignRule {
  public:
-  ParcaeRule(const ParcaeSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
+  ParcaeRule(const ParcaeSettings& settings, std::vector<IntervalNodes> nodes, LayoutBook& book)
+      : settings_(settings), nodes_(std::move(nodes)), book_(book) {}
 
   void start(CampaignRun& run) override { run.set_timer(0, kInterval, 0); }
 
@@ -29,6 +40,7 @@ class ParcaeRule final : public CampaignRule {
         break;
       case CampaignEventKind::kRemoved:
         went_ = true;
+        note_lost_stage(event.node);
         // It came and went in one moment, which counts as both.
         if (!event.node.ready && event.node.since_ns == run.now()) came_ = true;
         break;
@@ -51,15 +63,36 @@ class ParcaeRule final : public CampaignRule {
   static constexpr CampaignEventKind kInterval = CampaignEventKind::kFirstTimer;
   static constexpr CampaignEventKind kRestarted = CampaignEventKind::kSecondTimer;
 
+  void note_lost_stage(const CampaignNode& node) {
+    if (!node.used) return;
+    ++lost_;
+    const auto stage = stage_of_.find(node.id);
+    if (stage != stage_of_.end() && --left_[stage->second] == 0) ++lost_stages_;
+  }
+
+  std::optional<JobLayout> wanted(CampaignRun& run) {
+    if (settings_.ahead == 0) return book_.best(run.ready());
+    const LayoutRestart otherwise{.added_ns = settings_.restart_ns, .removed_ns = settings_.restart_ns};
+    const auto now = static_cast<std::size_t>(run.now() / settings_.interval_ns);
+    const auto layout = layout_ahead(book_, nodes_, now, lost_ > 0 ? JobLayout{} : run.layout(),
+                                     {settings_.interval_ns, settings_.ahead, otherwise});
+    return layout && layout->nodes() <= run.ready() ? layout : book_.best(run.ready());
+  }
+
+  bool must_restart(JobLayout layout, const CampaignRun& run) const {
+    if (!started_) return true;
+    return settings_.ahead == 0 ? came_ || went_ : lost_ > 0 || layout != run.layout();
+  }
+
   void begin_interval(CampaignRun& run) {
-    const std::optional<JobLayout> layout = book_.best(run.ready());
+    const std::optional<JobLayout> layout = wanted(run);
     if (!layout) {
       run.take_layout({});
       run.stand(TimeUse::kWaiting);
       run.set_timer(settings_.interval_ns, kInterval, 0);
       return;
     }
-    if (!started_ || came_ || went_) restart(*layout, run);
+    if (must_restart(*layout, run)) restart(*layout, run);
     came_ = went_ = false;
     run.stand(TimeUse::kReconfiguring);
     if (left_ns_ >= settings_.interval_ns) {
@@ -78,9 +111,25 @@ class ParcaeRule final : public CampaignRule {
     LayoutRestart costs{.added_ns = settings_.restart_ns, .removed_ns = settings_.restart_ns};
     if (const auto known = book_.source().restart(layout)) costs = *known;
     const std::int64_t start = came_ || !started_ ? costs.added_ns : costs.removed_ns;
-    const std::int64_t all = start + costs.load_ns + (started_ ? settings_.save_ns : 0);
+    const bool loads = settings_.ahead == 0 || !started_ || lost_stages_ > 0;
+    std::int64_t all = start + costs.load_ns + (started_ ? settings_.save_ns : 0);
+    if (!loads) all = change_ns(book_, layout, used_ - lost_, costs);
+    if (settings_.ahead > 0 && lost_stages_ > 0) run.count_fatal();
     left_ns_ = all + (left_ns_ > 0 ? start : 0);
     started_ = true;
+    note_places(layout, run);
+  }
+
+  /// Copies of a stage lie as many nodes apart as there are stages.
+  void note_places(JobLayout layout, const CampaignRun& run) {
+    stage_of_.clear();
+    left_.assign(static_cast<std::size_t>(layout.stages), layout.pipelines);
+    std::int32_t place = 0;
+    for (const CampaignNode& node : run.nodes()) {
+      if (node.used) stage_of_[node.id] = static_cast<std::size_t>(place++ % layout.stages);
+    }
+    used_ = layout.nodes();
+    lost_ = lost_stages_ = 0;
   }
 
   void train(std::int64_t ns, CampaignRun& run) {
@@ -89,7 +138,13 @@ class ParcaeRule final : public CampaignRule {
   }
 
   ParcaeSettings settings_;
+  std::vector<IntervalNodes> nodes_;
   LayoutBook& book_;
+  std::map<std::int32_t, std::size_t> stage_of_;  ///< by used node
+  std::vector<std::int32_t> left_;                ///< nodes that a stage still has
+  std::int32_t used_ = 0;                         ///< nodes that the layout was made of, of which ...
+  std::int32_t lost_ = 0;                         ///< ... so many have gone
+  std::int32_t lost_stages_ = 0;                  ///< stages without a node
   bool started_ = false;
   bool came_ = false;
   bool went_ = false;
@@ -99,10 +154,13 @@ class ParcaeRule final : public CampaignRule {
 }  // namespace
 
 CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book) {
-  return std::make_unique<ParcaeRule>(ParcaeSettings{.interval_ns = rule_seconds(problem, "interval", 60),
-                                                     .save_ns = rule_seconds(problem, "save", 14),
-                                                     .restart_ns = rule_seconds(problem, "restart", 30)},
-                                      book);
+  const ParcaeSettings settings{.interval_ns = std::max<std::int64_t>(1, rule_seconds(problem, "interval", 60)),
+                                .save_ns = rule_seconds(problem, "save", 14),
+                                .restart_ns = rule_seconds(problem, "restart", 30),
+                                .ahead = static_cast<std::size_t>(rule_number(problem, "ahead", 0))};
+  std::vector<IntervalNodes> nodes;
+  if (settings.ahead > 0) nodes = intervals_ahead(problem, settings.interval_ns);
+  return std::make_unique<ParcaeRule>(settings, std::move(nodes), book);
 }
 
 }  // namespace plumb

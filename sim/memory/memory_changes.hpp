@@ -77,14 +77,14 @@ void MemoryChanges::tell(Sink&& sink) {
 template <class Add>
 void MemoryChanges::before(InstrIndex i, Add&& add) const {
   for (const std::uint32_t t : lane_.sent(i)) {
-    if (program_.is_move(t)) continue;
+    if (program_.is_move(t) || program_.carries_weights(t)) continue;
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kInputGrad : BufferKind::kOutput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.producer, -transfer.bytes,
          transfer.consumer});
   }
   for (const std::uint32_t t : lane_.posted(i)) {
-    if (program_.is_move(t)) continue;
+    if (program_.is_move(t) || program_.carries_weights(t)) continue;
     const Transfer& transfer = program_.transfers[t];
     const BufferKind buffer = program_.op_of(t) == Op::kSendB ? BufferKind::kOutputGrad : BufferKind::kInput;
     add({i, MemoryPhase::kBefore, MemoryClass::kTransfer, buffer, transfer.consumer, transfer.bytes,

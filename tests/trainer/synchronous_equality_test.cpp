@@ -102,6 +102,18 @@ TEST_CASE("jobs over the same stages train as they do on one device, to the bit"
   }
 }
 
+TEST_CASE("workers to which the weights travel train as one device does, to the bit") {
+  for (const std::string name : {"weipipe", "tawpipe"}) {
+    CAPTURE(name);
+    TrainOptions options = tiny_run(name, {.num_devices = 3, .num_microbatches = 3, .updates = 3}, 7, false);
+    options.optimization.steps = 3;
+    const TrainResult& expected = unpipelined(options, {0, 1, 2});
+    const TrainResult result = train(options);
+    CHECK(result.losses == expected.losses);
+    CHECK(largest_difference(result.parameters, expected.parameters) == 0);
+  }
+}
+
 TEST_CASE(
     "after 3 updates of any synchronous schedule, weights and gradients are those of training without a pipeline") {
   for_each_synchronous([](TrainOptions options) {

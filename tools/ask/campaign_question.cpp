@@ -130,8 +130,10 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .text("trace", trace, "NAME|FILE",
             "when nodes came and went: lines milliseconds,add|remove,node, or SkyPilot's JSON, or " +
                 preset_names(trace_presets()))
-      .real("mtbf", mtbf_hours, {.least = 1e-3, .most = 1e9},
-            "mean hours until a node fails; another one takes its place")
+      .text("mtbf", mtbf, "X|RANGE",
+            "mean hours until a node fails; another one takes its place. Several, as 2,6,24 or 2..32 (doubled from one "
+            "to "
+            "the next): a table of all rules")
       .text("market", market, "TAKEN,GIVEN",
             "probabilities by the hour that a node is taken, and that a missing one is given")
       .whole("nodes", nodes, {.least = 1, .most = 10'000}, "with --mtbf and --market: how many there are at first")
@@ -240,7 +242,39 @@ void CampaignQuestion::set_options(CampaignProblem& problem, const CampaignRuleS
   problem.options["every"] = number_text(std::max(1.0, std::sqrt(2 * save * between)), 6);
 }
 
+std::vector<double> CampaignQuestion::failure_times() const {
+  if (mtbf_hours) return {*mtbf_hours};
+  constexpr RealRange kHours{.least = 1e-3, .most = 1e9};
+  std::vector<double> times;
+  const std::size_t dots = mtbf.find("..");
+  if (dots != std::string::npos) {
+    const double last = parse_real(mtbf.substr(dots + 2), "--mtbf", kHours);
+    for (double next = parse_real(mtbf.substr(0, dots), "--mtbf", kHours); next <= last; next *= 2)
+      times.push_back(next);
+    if (times.empty()) throw Error("--mtbf: '" + mtbf + "', expected the smaller number first");
+    return times;
+  }
+  for (const std::string& one : split(mtbf, ',')) times.push_back(parse_real(one, "--mtbf", kHours));
+  std::ranges::sort(times);
+  return times;
+}
+
+std::vector<CampaignAnswer> CampaignQuestion::answers() const {
+  std::vector<CampaignAnswer> all;
+  for (const double hours_between : failure_times()) {
+    CampaignQuestion one = *this;
+    one.mtbf_hours = hours_between;
+    all.push_back(one.answer());
+  }
+  return all;
+}
+
 CampaignAnswer CampaignQuestion::answer() const {
+  if (!mtbf_hours && !mtbf.empty()) {
+    std::vector<CampaignAnswer> all = answers();
+    if (all.size() > 1) throw Error("campaign: --mtbf names " + std::to_string(all.size()) + " times; expected one");
+    return std::move(all.front());
+  }
   const std::vector<CampaignRuleSpec> chosen = chosen_rules(rules);
   check_option_names(chosen, rule_options);
   std::vector<CampaignProblem> all = problems();

@@ -22,8 +22,9 @@ struct CampaignQuestion {
 
   std::vector<std::string> names;  ///< one schedule, or none with `layouts`
   std::string trace;
-  std::optional<double> mtbf_hours;
-  std::string market;  ///< "0.25,0.5": taken, given
+  std::string mtbf;                  ///< "24", or several: "2,6,24", "2..32" (doubled from one to the next)
+  std::optional<double> mtbf_hours;  ///< the one that is played; `mtbf` otherwise
+  std::string market;                ///< "0.25,0.5": taken, given
   std::optional<std::int64_t> nodes;
   std::optional<double> hours;
   std::optional<double> ready_seconds;
@@ -45,6 +46,10 @@ struct CampaignQuestion {
   /// Plays every rule on the nodes of every seed. Throws `Error` for what is missing, unknown or contradictory, and
   /// where the job runs in no layout.
   CampaignAnswer answer() const;
+  /// How rare failures may be that are asked about, ascending; empty without --mtbf. Throws `Error`.
+  std::vector<double> failure_times() const;
+  /// The answer for each of `failure_times`.
+  std::vector<CampaignAnswer> answers() const;
 
  private:
   NodeTrace nodes_of(std::uint64_t seed_of_run, std::int64_t until_ns) const;

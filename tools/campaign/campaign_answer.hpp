@@ -37,6 +37,9 @@ double standard_error(const CampaignOutcome& outcome, double (*figure)(const Cam
 /// Two tables: what the job got, and where its time went.
 std::string campaign_text(const CampaignAnswer& answer);
 
+/// Several answers that differ in how often nodes fail, as one table: what every rule gets, and which gets the most.
+std::string campaign_sweep_text(const std::vector<CampaignAnswer>& answers, const std::vector<double>& failure_hours);
+
 /// `{"format": "plumbline-campaign", "version": 1, ...}`.
 std::string campaign_json(const CampaignAnswer& answer);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "models/ground/error.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/ask/campaign_question.hpp"
 #include "tools/claims/claims.hpp"
@@ -69,8 +70,9 @@ constexpr std::array<Metric, 12> kMetrics{{
      }},
 }};
 
-/// The part of `simulate` that claims need: a summary.
-Timeline simulated(const std::string& command) {
+/// `figure(schedule, costs, simulation)` of what `simulate` is asked by `command`.
+template <class Figure>
+auto of_simulation(const std::string& command, Figure figure) {
   std::string name;
   ScheduleArguments size;
   CostArguments costs;
@@ -86,8 +88,30 @@ Timeline simulated(const std::string& command) {
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
   const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
   const CostInput input = cost_input(costs, documents, schedule);
-  return simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule),
-                          simulation.simulation(schedule));
+  return figure(schedule, input, simulation);
+}
+
+Timeline simulated(const std::string& command) {
+  return of_simulation(command, [](const Schedule& schedule, const CostInput& input, const SimulationArguments& how) {
+    return simulate_summary(schedule, input.costs, input.cluster_pointer(), how.lowering(schedule),
+                            how.simulation(schedule));
+  });
+}
+
+constexpr std::string_view kMostSent = "most_sent_gib";
+
+/// What the device that sends the most to others sends, by messages.
+double most_sent_gib(const std::string& command) {
+  return of_simulation(command, [](const Schedule& schedule, const CostInput& input, const SimulationArguments& how) {
+    const Program program = lower(schedule, input.costs, input.cluster_pointer(), how.lowering(schedule));
+    std::vector<double> sent(static_cast<std::size_t>(program.num_devices), 0);
+    for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
+      const Transfer& transfer = program.transfers[t];
+      if (program.is_move(t)) continue;
+      sent[index(program.channels[transfer.channel].from)] += static_cast<double>(transfer.bytes);
+    }
+    return *std::ranges::max_element(sent) / (1024.0 * 1024.0 * 1024.0);
+  });
 }
 
 struct CampaignMetric {
@@ -145,6 +169,7 @@ double trained_metric(const Claim& claim) {
 
 double metric_of(const std::string& command, const std::string& name) {
   if (command.starts_with("campaign ")) return campaign_metric(command, name);
+  if (name == kMostSent) return most_sent_gib(command);
   const Timeline timeline = simulated(command);
   for (const Metric& metric : kMetrics) {
     if (metric.name == name) return metric.of(timeline);
@@ -172,6 +197,7 @@ double ours(const Claim& claim) {
 std::vector<std::string_view> claim_metrics() {
   std::vector<std::string_view> names;
   for (const Metric& metric : kMetrics) names.push_back(metric.name);
+  names.push_back(kMostSent);
   for (const CampaignMetric& metric : kCampaignMetrics) names.push_back(metric.name);
   names.insert(names.end(), {kFinalLoss, kFinalAccuracy, kSameWeights});
   return names;

@@ -1,5 +1,7 @@
 #include <optional>
+#include <vector>
 
+#include "models/ground/error.hpp"
 #include "tools/ask/campaign_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
@@ -23,6 +25,12 @@ ExitStatus run_campaign_command(const CommandLine& arguments) {
       .text("html", html, "FILE", "page with nodes, layouts and uses of time (- is standard output)");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   check_distinct_outputs({json, html});
+  if (const std::vector<double> times = question.failure_times(); times.size() > 1) {
+    if (!json.empty() || !html.empty())
+      throw Error("campaign: --json and --html show one --mtbf, expected not several");
+    print(campaign_sweep_text(question.answers(), times));
+    return ExitStatus::kDone;
+  }
   std::optional<OutputFile> json_file;
   std::optional<OutputFile> html_file;
   if (!json.empty()) json_file.emplace(json);

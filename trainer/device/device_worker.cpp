@@ -480,7 +480,7 @@ void DeviceWorker::forget_forward(StashKey last) {
 void DeviceWorker::send(InstrIndex at) {
   for (const std::uint32_t transfer : plan_.indexed.issued().of(at)) {
     if (plan_.program.is_move(transfer)) continue;
-    outputs_.transport.send(transfer, live_.send_buffers.at(transfer));
+    outputs_.transport.send(transfer, live_.send_buffers[transfer]);
   }
 }
 

@@ -236,6 +236,7 @@ std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
   const Transfer& of = program.transfers[transfer];
   const Action& producer = program.instrs[of.producer].action;
   std::vector<MessagePart> parts;
+  if (program.carries_weights(transfer)) return parts;
   program.parts.for_each(producer, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
     if (!names(program.instrs[of.consumer].action, microbatch, slice)) return;
     const StageMemory& memory = program.memory_of(producer.stage, part);

@@ -11,7 +11,9 @@ Schedule mlora(const ScheduleParams& params);
 Schedule mobius(const ScheduleParams& params);
 Schedule pipeedge(const ScheduleParams& params);
 Schedule pipefusion(const ScheduleParams& params);
+Schedule tawpipe(const ScheduleParams& params);
 Schedule tspipe(const ScheduleParams& params);
+Schedule weipipe(const ScheduleParams& params);
 
 namespace {
 
@@ -45,6 +47,34 @@ ScheduleSpec pipefusion_row() {
                   {"warmup", "N", "1", "first steps, which run the whole image at once"}},
       .folds = false,
       .make = pipefusion};
+}
+
+ScheduleSpec weipipe_row() {
+  return ScheduleSpec{
+      .name = "weipipe",
+      .summary = "weights travel round a ring of workers, microbatches and their activations stay where they are",
+      .year = 2025,
+      .source = "Lin et al., WeiPipe, PPoPP 2025",
+      .placement = "data-parallel",
+      .needs = "m a multiple of p; (m + 2p) x p x updates at most 2^20",
+      .options = {{"pass", "after|before", "after",
+                   "whether a worker passes weights on when it has used them, or beside"}},
+      .folds = false,
+      .searched = false,
+      .make = weipipe};
+}
+
+ScheduleSpec tawpipe_row() {
+  return ScheduleSpec{.name = "tawpipe",
+                      .summary = "weights come from their owners once to every node, whose workers run the same stage",
+                      .year = 2025,
+                      .source = "TawPipe, AAAI 2026, arXiv 2511.09741",
+                      .placement = "data-parallel",
+                      .needs = "m a multiple of p; (m + 2p) x p x updates at most 2^20",
+                      .options = {{"node", "G", "p", "workers of a node; must divide p"}},
+                      .folds = false,
+                      .searched = false,
+                      .make = tawpipe};
 }
 
 }  // namespace
@@ -97,6 +127,8 @@ std::span<const ScheduleSpec> special_schedules() {
                    .options = slice_options("1"),
                    .make = pipeedge},
       pipefusion_row(),
+      weipipe_row(),
+      tawpipe_row(),
   };
   return kRows;
 }

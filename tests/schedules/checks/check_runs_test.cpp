@@ -142,6 +142,10 @@ TEST_CASE("an extra edge finds a merged action by each of its microbatches, and 
   Schedule schedule = written_schedule({"0F0+1 0B0+1 0REDUCE_GRAD", "1F0 1F1 1B1 1B0"}, 2);
   schedule.extra_edges = {{parse_action("0F1", ""), parse_action("1F0", "")}};
   CHECK(validate(schedule).empty());
+  schedule.extra_edges = {{parse_action("0F1", ""), parse_action("1F0", ""), {StageId{7}}, {}}};
+  CHECK(texts_of(validate(schedule)) ==
+        lines({"device 0, position 0: 0F1: extra_edges carry weights or gradients here; expected X at both ends",
+               "device 0, position 0: 0F1: extra_edges carry stage 7; expected at most 1"}));
   schedule.extra_edges = {{parse_action("0REDUCE_GRAD", ""), parse_action("1B0", "")}};
   CHECK(texts_of(validate(schedule)) == lines({"device 0, position 0: 0REDUCE_GRAD: extra_edges name it; expected an "
                                                "action that computes or moves a stash"}));

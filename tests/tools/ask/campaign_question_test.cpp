@@ -81,6 +81,27 @@ TEST_CASE("seeds differ, their number is told, and the same seed gives the same 
   CHECK(campaign_text(answer).find("means of 3 runs ± standard error") != std::string::npos);
 }
 
+TEST_CASE("several times between failures are one table, in which each column is the answer for its time") {
+  CampaignQuestion question = of_network();
+  question.mtbf_hours.reset();
+  question.mtbf = "2..8";
+  question.lengths = "2,4";
+  question.rules = "checkpoint,swarm";
+  CHECK(question.failure_times() == std::vector<double>{2, 4, 8});
+  const std::vector<CampaignAnswer> answers = question.answers();
+  REQUIRE(answers.size() == 3);
+  CampaignQuestion one = question;
+  one.mtbf = "4";
+  CHECK(campaign_json(answers[1]) == campaign_json(one.answer()));
+  const std::string text = campaign_sweep_text(answers, question.failure_times());
+  CHECK(text.find("rule        2 h") != std::string::npos);
+  CHECK(text.find("\nswarm ") != std::string::npos);
+  CHECK(text.find("\nbest ") != std::string::npos);
+  CHECK(error_message([&] { question.answer(); }) == "campaign: --mtbf names 3 times; expected one");
+  question.mtbf = "8..2";
+  CHECK(error_message([&] { question.failure_times(); }) == "--mtbf: '8..2', expected the smaller number first");
+}
+
 TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
   const auto refusal = [](auto change) {
     CampaignQuestion question = of_layouts();

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "sim/campaign/campaign_rule.hpp"
+#include "sim/campaign/campaign_run.hpp"
+
+namespace plumb {
+namespace {
+
+struct SwarmSettings {
+  std::int32_t stages = 0;        ///< pools; 0: those of the best layout for the usual number of nodes
+  std::int32_t usual = 1;         ///< nodes
+  std::int64_t join_ns = 0;       ///< a peer loads the state of its stage
+  std::int64_t rebalance_ns = 0;  ///< between two looks at the pools
+  std::int64_t every_ns = 0;      ///< work between two checkpoints, which are written beside it
+};
+
+/// A pool of peers for every stage. Microbatches find their way at run time, so that nothing stops when a peer goes:
+/// one of its microbatches is done again by another peer of the pool, and the others share its work. A step takes as
+/// long as in the layout with as many pipelines as the smallest pool has peers. A new peer joins the smallest pool;
+/// from time to time a peer of the largest pool moves there. When a pool is empty its stage is gone: the job waits for
+/// a peer, and goes on from its last checkpoint.
+class SwarmRule final : public CampaignRule {
+ public:
+  SwarmRule(const SwarmSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
+
+  void start(CampaignRun& run) override {
+    std::int32_t stages = settings_.stages;
+    for (std::int32_t nodes = settings_.usual; stages == 0 && nodes > 0; --nodes) {
+      if (const auto best = book_.best(nodes)) stages = best->stages;
+    }
+    if (stages == 0) stages = book_.source().lengths().front();
+    pools_.resize(static_cast<std::size_t>(stages));
+    run.set_timer(settings_.rebalance_ns, kRebalance, 0);
+  }
+
+  void handle(const CampaignEvent& event, CampaignRun& run) override {
+    switch (event.kind) {
+      case CampaignEventKind::kReady:
+        load_state(event.node.id, run);
+        break;
+      case CampaignEventKind::kRemoved:
+        take_removal(event.node.id, run);
+        break;
+      case kJoined:
+        join(static_cast<std::int32_t>(event.number), run);
+        break;
+      case kRebalance:
+        rebalance(run);
+        run.set_timer(settings_.rebalance_ns, kRebalance, 0);
+        break;
+      case CampaignEventKind::kStepDone:
+        take_step_done(event.step_ns, run);
+        break;
+      default:
+        break;
+    }
+  }
+
+ private:
+  static constexpr CampaignEventKind kJoined = CampaignEventKind::kFirstTimer;
+  static constexpr CampaignEventKind kRebalance = CampaignEventKind::kSecondTimer;
+  using Pool = std::vector<std::int32_t>;  ///< nodes
+
+  std::size_t smallest() const {
+    const auto least = std::ranges::min_element(pools_, {}, &Pool::size);
+    return static_cast<std::size_t>(least - pools_.begin());
+  }
+
+  /// As many pipelines as the smallest pool has peers, or fewer where there is no such layout.
+  std::optional<JobLayout> layout() {
+    for (auto pipelines = static_cast<std::int32_t>(pools_[smallest()].size()); pipelines > 0; --pipelines) {
+      const JobLayout found{pipelines, static_cast<std::int32_t>(pools_.size())};
+      if (book_.step(found)) return found;
+    }
+    return {};
+  }
+
+  void load_state(std::int32_t node, CampaignRun& run) {
+    loading_.push_back(node);
+    run.set_timer(settings_.join_ns, kJoined, node);
+    if (!run.stepping()) run.stand(TimeUse::kReconfiguring);
+  }
+
+  void join(std::int32_t node, CampaignRun& run) {
+    const auto loaded = std::ranges::find(loading_, node);
+    if (loaded == loading_.end()) return;  // it went meanwhile
+    loading_.erase(loaded);
+    pools_[smallest()].push_back(node);
+    if (!run.stepping()) begin_step(run);
+  }
+
+  void take_removal(std::int32_t node, CampaignRun& run) {
+    std::erase(loading_, node);
+    for (Pool& pool : pools_) {
+      const auto peer = std::ranges::find(pool, node);
+      if (peer == pool.end()) continue;
+      pool.erase(peer);
+      if (pool.empty()) return lose_stage(run);
+      if (run.stepping()) go_on_without(run);
+      return;
+    }
+  }
+
+  void lose_stage(CampaignRun& run) {
+    run.drop_step();
+    run.lose_uncommitted();
+    run.count_fatal();
+    work_ns_ = 0;
+    rebalance(run);
+    run.take_layout({});
+    run.stand(loading_.empty() ? TimeUse::kWaiting : TimeUse::kReconfiguring);
+  }
+
+  /// What is left of the step takes as long as in the smaller layout; one microbatch is done twice.
+  void go_on_without(CampaignRun& run) {
+    const std::int64_t was = book_.step(run.layout())->ns;
+    const std::int64_t again = was * run.layout().pipelines / std::max<std::int64_t>(1, book_.source().microbatches());
+    const std::optional<JobLayout> smaller = layout();
+    if (!smaller) return lose_stage(run);
+    const std::int64_t slower = std::max<std::int64_t>(0, book_.step(*smaller)->ns - was);
+    const std::int64_t left = std::max<std::int64_t>(0, began_ns_ + was - run.now());
+    run.prolong_step(again + std::llround(static_cast<double>(slower) * static_cast<double>(left) /
+                                          static_cast<double>(std::max<std::int64_t>(1, was))));
+  }
+
+  /// A peer of the largest pool loads the state of the smallest one's stage.
+  void rebalance(CampaignRun& run) {
+    const auto largest = std::ranges::max_element(pools_, {}, &Pool::size);
+    if (largest->size() < pools_[smallest()].size() + 2) return;
+    const std::int32_t node = largest->back();
+    largest->pop_back();
+    load_state(node, run);
+  }
+
+  void take_step_done(std::int64_t work_ns, CampaignRun& run) {
+    work_ns_ += work_ns;
+    if (work_ns_ >= settings_.every_ns) {
+      run.commit();
+      work_ns_ = 0;
+    }
+    begin_step(run);
+  }
+
+  void begin_step(CampaignRun& run) {
+    const std::optional<JobLayout> next = layout();
+    if (!next) {
+      run.take_layout({});
+      run.stand(loading_.empty() ? TimeUse::kWaiting : TimeUse::kReconfiguring);
+      return;
+    }
+    if (run.layout().nodes() == 0) run.count_recovery();
+    run.take_layout(*next);
+    for (const CampaignNode& node : run.nodes()) run.mark_used(node.id, false);
+    for (const Pool& pool : pools_) {
+      for (const std::int32_t node : pool) run.mark_used(node, true);
+    }
+    began_ns_ = run.now();
+    const StepOfLayout step = *book_.step(*next);
+    run.begin_step(std::llround(static_cast<double>(step.ns) * run.slowest()), step.ns, step.samples);
+  }
+
+  SwarmSettings settings_;
+  LayoutBook& book_;
+  std::vector<Pool> pools_;
+  Pool loading_;
+  std::int64_t began_ns_ = 0;  ///< the step under way
+  std::int64_t work_ns_ = 0;   ///< since the last checkpoint
+};
+
+}  // namespace
+
+CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book) {
+  return std::make_unique<SwarmRule>(
+      SwarmSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", 0)),
+                    .usual = usual_nodes(problem),
+                    .join_ns = rule_seconds(problem, "join", 30),
+                    .rebalance_ns = std::max<std::int64_t>(1, rule_seconds(problem, "rebalance", 300)),
+                    .every_ns = rule_seconds(problem, "every", 600)},
+      book);
+}
+
+}  // namespace plumb
