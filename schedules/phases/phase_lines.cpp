@@ -1,11 +1,16 @@
 #include "schedules/phases/phase_lines.hpp"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
 
 #include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {
+
+using Kind = PhaseStatement::Kind;
 
 std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -30,32 +35,136 @@ class RuleLines {
     ++line_;
     line = without_spaces(line.substr(0, line.find('#')));
     if (line.empty()) return;
-    const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos) return take_phase(line.substr(0, colon), line.substr(colon + 1));
     std::string_view rest = line;
     const std::string_view word = take_word(rest);
-    if (word == "chunks") {
-      rules_.chunks = chunk_number(rest, 1);
-    } else if (word == "placement") {
-      if (rest != "looped" && rest != "v") fail("placement '" + std::string(rest) + "', expected looped or v");
-      rules_.in_v = rest == "v";
-    } else if (word == "need") {
-      rules_.names.push_back({where(), "", std::string(rest)});
-    } else if (word == "let" || word == "stream") {
-      take_named(word, rest);
-    } else {
-      fail("'" + std::string(word) + "', expected chunks, placement, need, let, stream, or COUNT: PASSES");
+    if (line == "}") {
+      close();
+    } else if (!take_frame(word, rest) && !take_statement(word, rest)) {
+      const std::size_t colon = line.find(':');
+      if (colon == std::string_view::npos) {
+        fail("'" + std::string(word) +
+             "', expected chunks, placement, need, let, stream, COUNT: PASSES or another line of RULES.md");
+      }
+      if (in_sorted()) fail("expected at SLOT: PASSES inside sorted");
+      add(Kind::kPhase, "", line.substr(0, colon), line.substr(colon + 1));
     }
   }
 
   PhaseRules finish() {
-    if (rules_.lines.empty()) throw Error(file_ + ": expected at least one line COUNT: PASSES");
+    if (!open_.empty()) throw Error(rules_.statements[open_.back()].where + ": expected a line } behind this block");
+    const auto has_passes = [](const PhaseStatement& one) { return !one.passes.empty(); };
+    if (std::ranges::none_of(rules_.statements, has_passes))
+      throw Error(file_ + ": expected at least one line COUNT: PASSES");
     return std::move(rules_);
   }
 
  private:
   std::string where() const { return file_ + ":" + std::to_string(line_); }
   [[noreturn]] void fail(const std::string& what) const { throw Error(where() + ": " + what); }
+
+  PlacedText placed(std::string_view text, const char* expected) const {
+    text = without_spaces(text);
+    if (text.empty()) fail(std::string("expected ") + expected);
+    return {where(), std::string(text)};
+  }
+
+  /// `left` + `by` + `right`.
+  std::pair<PlacedText, PlacedText> both(std::string_view text, std::string_view by, const char* expected) const {
+    const std::size_t at = text.find(by);
+    if (at == std::string_view::npos) fail(std::string("expected ") + expected);
+    return {placed(text.substr(0, at), expected), placed(text.substr(at + by.size()), expected)};
+  }
+
+  /// What is said once for the whole schedule.
+  bool take_frame(std::string_view word, std::string_view rest) {
+    if (word == "chunks") {
+      rules_.chunks = chunk_number(rest, 1);
+    } else if (word == "placement") {
+      if (rest != "looped" && rest != "v") fail("placement '" + std::string(rest) + "', expected looped or v");
+      rules_.in_v = rest == "v";
+    } else if (word == "option") {
+      auto [name, value] = both(rest, "=", "option NAME = EXPRESSION");
+      rules_.options.push_back({std::move(name.text), std::move(value)});
+    } else if (word == "share") {
+      std::tie(rules_.share, rules_.share_item) = both(rest, ":", "share COUNT: EXPRESSION in r and i");
+    } else if (word == "recompute") {
+      std::tie(rules_.recompute_first, rules_.recompute_last) = both(rest, "..", "recompute FIRST..LAST stage");
+    } else if (word == "slices") {
+      const std::string_view axis = take_word(rest);
+      if (axis != "sequence" && axis != "batch") fail("'" + std::string(axis) + "', expected slices sequence or batch");
+      rules_.axis = axis == "batch" ? Slices::Axis::kBatch : Slices::Axis::kSequence;
+      rules_.slices = placed(rest, "the number of slices");
+    } else if (word == "forward" && rest == "only") {
+      rules_.forward_only = true;
+    } else {
+      return take_text(word, rest);
+    }
+    return true;
+  }
+
+  bool take_text(std::string_view word, std::string_view rest) {
+    const std::array<std::pair<std::string_view, PlacedText*>, 6> texts{{{"copies", &rules_.copies},
+                                                                         {"stage", &rules_.stage},
+                                                                         {"padded", &rules_.padded},
+                                                                         {"updates", &rules_.updates},
+                                                                         {"weights", &rules_.weights},
+                                                                         {"methods", &rules_.methods}}};
+    for (const auto& [name, text] : texts) {
+      if (word != name) continue;
+      *text = placed(rest, "a value behind the word");
+      return true;
+    }
+    return false;
+  }
+
+  bool take_statement(std::string_view word, std::string_view rest) {
+    if (word == "need") {
+      add(Kind::kNeed, "", rest, {});
+    } else if (word == "let" || word == "stream") {
+      take_named(word, rest);
+    } else if (word == "at") {
+      if (!in_sorted()) fail("expected at only inside sorted { }");
+      const std::size_t colon = rest.find(':');
+      if (colon == std::string_view::npos) fail("expected at SLOT: PASSES");
+      add(Kind::kAt, "", rest.substr(0, colon), rest.substr(colon + 1));
+    } else if (word == "sorted" && rest == "{") {
+      if (in_sorted()) fail("sorted inside sorted, expected one");
+      open(Kind::kSorted, "", "1");
+    } else if (word == "for") {
+      const std::string name(take_word(rest));
+      if (take_word(rest) != "in" || !rest.ends_with('{')) fail("expected for NAME in COUNT {");
+      open(Kind::kFor, name, without_spaces(rest.substr(0, rest.size() - 1)));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void add(Kind kind, std::string name, std::string_view value, std::string_view passes) {
+    PhaseStatement statement{.kind = kind, .where = where(), .name = std::move(name)};
+    statement.value = without_spaces(value);
+    if (kind == Kind::kPhase || kind == Kind::kAt) {
+      if (statement.value.empty()) fail("expected how often before the colon");
+      statement.passes = phase_pattern(passes, statement.where);
+    }
+    rules_.statements.push_back(std::move(statement));
+  }
+
+  void open(Kind kind, std::string name, std::string_view value) {
+    open_.push_back(rules_.statements.size());
+    add(kind, std::move(name), value, {});
+  }
+
+  void close() {
+    if (open_.empty()) fail("'}' closes nothing, expected for or sorted before it");
+    rules_.statements[open_.back()].end = rules_.statements.size();
+    open_.pop_back();
+    add(Kind::kEnd, "", "", {});
+  }
+
+  bool in_sorted() const {
+    return std::ranges::any_of(open_, [&](std::size_t at) { return rules_.statements[at].kind == Kind::kSorted; });
+  }
 
   std::int32_t chunk_number(std::string_view text, std::int32_t least) const {
     std::int32_t number = 0;
@@ -68,13 +177,9 @@ class RuleLines {
   void take_named(std::string_view word, std::string_view rest) {
     const std::string name(take_word(rest));
     if (take_word(rest) != "=" || rest.empty()) fail(std::string(word) + ": expected NAME = VALUE");
-    if (word == "let") {
-      rules_.names.push_back({where(), name, std::string(rest)});
-      return;
-    }
-    PhaseStream stream{where(), name, {}};
-    while (!rest.empty()) stream.parts.push_back(stream_part(take_word(rest)));
-    rules_.streams.push_back(std::move(stream));
+    if (word == "let") return add(Kind::kLet, name, rest, {});
+    add(Kind::kStream, name, "", {});
+    while (!rest.empty()) rules_.statements.back().parts.push_back(stream_part(take_word(rest)));
   }
 
   /// "1", "(p-d)*1", "up*p", "down*p": the last star is that of the part.
@@ -95,50 +200,10 @@ class RuleLines {
     return part;
   }
 
-  void take_phase(std::string_view count, std::string_view passes) {
-    PhaseLine line{where(), std::string(without_spaces(count)), {}};
-    if (line.count.empty()) fail("expected how often before the colon");
-    passes = without_spaces(passes);
-    if (passes.empty()) fail("expected passes behind the colon, such as F0 B0");
-    while (!passes.empty()) {
-      const std::string_view word = take_word(passes);
-      if (word.front() != '(') {
-        line.passes.push_back(pass(word));
-        continue;
-      }
-      const std::size_t middle = word.find(';');
-      if (word.back() != ')' || middle == std::string_view::npos) fail("'" + std::string(word) + "', expected (F0;B0)");
-      line.passes.push_back(pass(word.substr(1, middle - 1)));
-      line.passes.back().with_next = true;
-      line.passes.push_back(pass(word.substr(middle + 1, word.size() - middle - 2)));
-    }
-    rules_.lines.push_back(std::move(line));
-  }
-
-  PhasePass pass(std::string_view word) const {
-    constexpr std::string_view kOps = "FBIW";
-    constexpr Op kPasses[] = {Op::kF, Op::kB, Op::kI, Op::kW};
-    const std::size_t op = word.empty() ? word.npos : kOps.find(word[0]);
-    if (op == word.npos) fail("'" + std::string(word) + "', expected F, B, I or W of a chunk, such as F0 or F@stream");
-    PhasePass pass{.op = kPasses[op]};
-    std::string_view rest = word.substr(1);
-    if (rest.ends_with('-')) {
-      pass.newest = true;
-      rest.remove_suffix(1);
-    }
-    if (rest.starts_with('@')) {
-      pass.stream = rest.substr(1);
-    } else if (!rest.empty()) {
-      pass.chunk = chunk_number(rest, 0);
-    } else if (pass.op != Op::kW) {
-      fail("'" + std::string(word) + "' has no chunk, expected one, such as F0 or F@stream");
-    }
-    return pass;
-  }
-
   std::string file_;
   int line_ = 0;
   PhaseRules rules_;
+  std::vector<std::size_t> open_;  ///< statements that begin the blocks around this line
 };
 
 }  // namespace

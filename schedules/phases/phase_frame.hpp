@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/catalogue/schedule_params.hpp"
+#include "schedules/document/schedule.hpp"
+#include "schedules/phases/phase_lines.hpp"
+#include "schedules/phases/whole_expression.hpp"
+
+namespace plumb {
+
+/// What rules say once for all devices, for given sizes: who holds what, and which microbatches there are.
+struct PhaseFrame {
+  std::int32_t devices = 0;
+  std::int32_t chunks = 1;
+  std::int32_t copies = 1;
+  std::int64_t updates = 1;  ///< of the whole schedule
+  bool whole = false;        ///< lists cover all updates; otherwise one, which is repeated
+  std::int64_t slices = 1;   ///< of every microbatch
+  bool forward_only = false;
+  WholeNames names;                  ///< p, m, v, u and the options
+  std::vector<std::int32_t> stages;  ///< of copy, then chunk, then device; -1: the device holds none
+
+  /// Microbatches by copy: those that there are in a list; those that it is written for.
+  std::vector<std::int64_t> real;
+  std::vector<std::int64_t> written;
+  PlacedText item;  ///< the microbatch of number i of copy r; none: i
+
+  std::size_t place(std::int32_t copy, std::int64_t chunk) const {
+    return static_cast<std::size_t>(copy) * static_cast<std::size_t>(chunks) + static_cast<std::size_t>(chunk);
+  }
+  std::int32_t stage(std::int32_t copy, std::int64_t chunk, std::int32_t device) const {
+    return stages[place(copy, chunk) * static_cast<std::size_t>(devices) + static_cast<std::size_t>(device)];
+  }
+};
+
+/// Throws `Error` with the line for options that the rules do not have, sizes out of range and stages that no device
+/// or several hold.
+PhaseFrame phase_frame(const PhaseRules& rules, std::string_view file_name, const ScheduleParams& params);
+
+/// The schedule without its lists.
+Schedule framed_schedule(const PhaseRules& rules, const PhaseFrame& frame, std::string_view name,
+                         const ScheduleParams& params);
+
+}  // namespace plumb
