@@ -118,9 +118,16 @@ std::string needed_text(const NeededUpdates& needed) {
   return (least == most ? "" : least + " to ") + most + "x";
 }
 
+/// What PipeMare has to save at best before it is worth a try.
+constexpr double kWorthATry = 1.1;
+
 /// What to take, and what it costs in activations.
 std::string advice(const PracticeCase& of, double break_even, const NeededUpdates& needed) {
   if (break_even <= needed.least) return of.best_synchronous();
+  if (break_even < kWorthATry * needed.least) {
+    const double gain = 100 * (1 - needed.least / break_even);
+    return of.best_synchronous() + ", PipeMare gains " + fixed_text(gain, 0) + " % at most";
+  }
   const std::string activations =
       "PipeMare, with " + number_text(of.stashes_slots / of.stashes_1f1b, 2) + "x the activations of 1F1B";
   if (needed.most && break_even > *needed.most) return activations;

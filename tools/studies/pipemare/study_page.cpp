@@ -83,8 +83,10 @@ void add_results(PlotPage& page, const ModelStudy& models, const Study& study, c
       "it needs fewer times the updates than the best synchronous schedule loses to idle time. Needed: what the better "
       "of T1 and T1 + T2 needed to the target in our runs with the nearest shorter and longer delay of the first "
       "stage, "
-      "(2P - 1) / N updates (on different tasks). Its weights take 1 copy (T1) or one more (T2), those of 2BW one more "
-      "for each update of delay.",
+      "(2P - 1) / N updates (on different tasks). 2BW needed " +
+          factors_text(measured_factors(study, runs, {"2bw"})) +
+          ". PipeMare's weights take 1 copy (T1) or one more (T2), those of 2BW one more "
+          "for each update of delay.",
       practice_table(measured_factors(study, runs, {"t1", "t1-t2"}))));
   page.cards.push_back(
       task_cards("Updates, time and bytes to the target",
