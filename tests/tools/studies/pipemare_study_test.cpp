@@ -194,6 +194,16 @@ TEST_CASE("a best rate at the edge of the grid asks for the next one, until it i
   CHECK(described(planned[0]) == "naive 0.03 1");
 }
 
+TEST_CASE("a task with seeds of its own is run with those") {
+  std::string text = kDocument;
+  text.insert(text.find("\"quality\""), "\"seeds\": 2, \"grid_seeds\": 1, ");
+  const Study study = study_from_json(text, "study.json");
+  std::vector<std::string> order;
+  for (const PlannedRun& run : planned_runs(study, {}, first_grid())) order.push_back(described(run));
+  const std::vector<std::string> expected{"synchronous 0.003 1", "naive 0.003 1", "t1 0.003 1", "t1 0.003 0"};
+  CHECK(order == expected);  // the last one with the other K
+}
+
 TEST_CASE("a run diverges when it ends no better than chance, worse than it began, or as no number") {
   Study study = small_study();
   StudyTask& task = study.tasks[0];
@@ -236,7 +246,7 @@ TEST_CASE("figures of a study: gaps by seed, divergence apart, updates until the
   const std::vector<MethodFigures> figures = best_figures(study, runs, study.tasks[0]);
   REQUIRE(figures.size() == 2);
   CHECK(figures[0].quality->mean == 4.5);
-  CHECK(figures[0].to_target->mean == 2.5);
+  CHECK(figures[0].to_target->mean == doctest::Approx((1.5 + 2 + 0.1 / 0.6) / 2));  // between evaluations
   CHECK(figures[1].diverged == 1);
   CHECK(figures[1].quality->mean == 4.5);
   CHECK(figures[1].gap->mean == 0.5);
@@ -275,6 +285,38 @@ TEST_CASE("methods are stable up to the highest rate below the first that diverg
   runs.push_back(made_run("naive", 1, {5, 7}, "0.003"));
   CHECK(stable_rates(task, study.methods[1], runs).highest == "0.001");
   CHECK(stable_rates(task, study.methods[1], runs).first_diverged == "0.003");
+}
+
+TEST_CASE("more updates are measured by delay, and decide what to take between the nearest delays") {
+  const Study study = small_study();
+  std::vector<StudyRun> runs = first_grid();
+  CHECK(measured_factors(study, {}, {"t1"}).empty());
+  std::vector<MeasuredFactor> measured = measured_factors(study, runs, {"naive", "t1"});
+  REQUIRE(measured.size() == 1);
+  CHECK(measured[0].factor == 1);  // all reach 5.5 with the second point
+  CHECK(measured[0].delay == 2.5);
+  for (StudyRun& run : runs) {
+    if (run.method == "t1") run.points.back().loss = run.setting.rate == "0.003" ? 5.52 : 5.54;
+  }
+  measured = measured_factors(study, runs, {"t1"});
+  REQUIRE(measured.size() == 1);
+  CHECK(!measured[0].reached);
+  CHECK(measured[0].factor == doctest::Approx(8 / 1.5));  // updates of the command, and of the synchronous run
+  CHECK(factors_text(measured) == "more than 5.33x at a delay of 2.5 (text)");
+
+  // P = 8 and N = 8 are 1.875 updates late, and 1F1B needs (N + P - 1) / N = 1.875 times the time of busy devices.
+  const auto row = [](const std::vector<MeasuredFactor>& of) {
+    const PlotTable table = practice_table(of);
+    REQUIRE(table.rows.front().size() == table.head.size());
+    REQUIRE(table.rows.front()[0] == "8");
+    return table.rows.front();
+  };
+  CHECK(row({})[11] == "at least 1.00x");
+  CHECK(row({})[13].starts_with("try both"));
+  const StudyTask* task = &study.tasks[0];
+  CHECK(row({{task, 1.5, 1.1, true}, {task, 2, 1.2, true}})[11] == "1.10 to 1.20x");
+  CHECK(row({{task, 1.5, 1.4, true}})[13] == "ZB-H1, PipeMare gains 3 % at most");
+  CHECK(row({{task, 1.5, 3, true}, {task, 2, 4, true}})[13] == "ZB-H1");
 }
 
 TEST_CASE("the bound on the rate falls with the delay as that of one weight does") {
@@ -325,6 +367,7 @@ TEST_CASE("a study trains what is not there yet, goes on where it was, and its c
   CHECK(first_delay(command) == 2.5);  // D = 5 of three stages in slots, two microbatches per update
   const PlotTable stable = stability_table(study, study.tasks[0], runs);
   CHECK(stable.rows.size() == 3);
+  for (const auto& row : stable.rows) CHECK(row.size() == stable.head.size());
   CHECK(trained_bytes(study_command(study.tasks[0], study.methods[0], runs[0].setting)) ==
         trained_bytes(command));  // one version of the weights, no correction
   const PlotPage page = study_page({}, study, runs, {});

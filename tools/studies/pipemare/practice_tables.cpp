@@ -10,6 +10,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "schedules/versions/delays.hpp"
 #include "tools/studies/pipemare/simulated_models.hpp"
+#include "tools/studies/pipemare/study_grid.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 #include "tools/training/train_run.hpp"
@@ -24,11 +25,16 @@ constexpr std::array<std::int64_t, 4> kPracticeMicrobatches{8, 32, 128, 512};
 
 bool is_asynchronous(const std::string& command) { return command.find("timing=slots") != std::string::npos; }
 
-std::int64_t microbatches_of(const std::string& command) {
+/// The whole number after `option` in a command; 1 without it.
+std::int64_t number_after(const std::string& option, const std::string& command) {
   const std::vector<std::string> words = words_after("train", command);
-  const auto found = std::ranges::find(words, "-m");
+  const auto found = std::ranges::find(words, option);
   return found == words.end() ? 1 : parse_whole(*(found + 1), {.least = 1}, "study");
 }
+
+std::int64_t microbatches_of(const std::string& command) { return number_after("-m", command); }
+
+double updates_of(const std::string& command) { return static_cast<double>(number_after("--steps", command)); }
 
 /// Updates that T3 runs synchronously.
 double flushed_updates(const StudyTask& task, const StudyMethod& method) {
@@ -69,6 +75,16 @@ struct PracticeCase {
   double stashes_1f1b = 0;
   double stashes_zb_h2 = 0;
   double stashes_slots = 0;
+
+  double best_time() const { return std::min({times.one_f_one_b, times.zero_bubble, zb_h2}); }
+
+  /// Of equally fast ones the one with less memory.
+  std::string best_synchronous() const {
+    if (times.one_f_one_b <= best_time()) return "1F1B";
+    return times.zero_bubble <= best_time() ? "ZB-H1" : "ZB-H2";
+  }
+  /// Of the first stage, in updates.
+  double delay() const { return (2.0 * stages - 1) / static_cast<double>(microbatches); }
 };
 
 void simulate_case(PracticeCase& of) {
@@ -79,13 +95,43 @@ void simulate_case(PracticeCase& of) {
   of.stashes_slots = simulated_most_activations({"pipemare", of.stages, of.microbatches, {{"timing", "slots"}}});
 }
 
+/// What PipeMare needs at a delay, by the nearest delays that were measured on both sides: staleness never helps, so
+/// the shorter delay gives a least and the longer one a most.
+struct NeededUpdates {
+  double least = 1;
+  std::optional<double> most;
+};
+
+NeededUpdates needed_updates(double delay, const std::vector<MeasuredFactor>& measured) {
+  NeededUpdates needed;
+  for (const MeasuredFactor& at : measured) {
+    if (at.delay <= delay) needed.least = std::max(at.factor, 1.0);
+    if (at.delay >= delay && at.reached && !needed.most) needed.most = std::max(at.factor, needed.least);
+  }
+  return needed;
+}
+
+std::string needed_text(const NeededUpdates& needed) {
+  const std::string least = fixed_text(needed.least, 2);
+  if (!needed.most) return "at least " + least + "x";
+  const std::string most = fixed_text(*needed.most, 2);
+  return (least == most ? "" : least + " to ") + most + "x";
+}
+
+/// What PipeMare has to save at best before it is worth a try.
+constexpr double kWorthATry = 1.1;
+
 /// What to take, and what it costs in activations.
-std::string advice(const PracticeCase& of, double break_even, const std::optional<FactorRange>& measured) {
-  if (!measured) return "not known: no run of PipeMare reached a target";
-  if (break_even < measured->least) return "zero-bubble";
-  const std::string activations = number_text(of.stashes_slots / of.stashes_1f1b, 2) + "x activations";
-  if (break_even > measured->most) return "PipeMare, with " + activations;
-  return "by task: PipeMare, with " + activations;
+std::string advice(const PracticeCase& of, double break_even, const NeededUpdates& needed) {
+  if (break_even <= needed.least) return of.best_synchronous();
+  if (break_even < kWorthATry * needed.least) {
+    const double gain = 100 * (1 - needed.least / break_even);
+    return of.best_synchronous() + ", PipeMare gains " + fixed_text(gain, 0) + " % at most";
+  }
+  const std::string activations =
+      "PipeMare, with " + number_text(of.stashes_slots / of.stashes_1f1b, 2) + "x the activations of 1F1B";
+  if (needed.most && break_even > *needed.most) return activations;
+  return "try both: " + activations + ", or " + of.best_synchronous();
 }
 
 }  // namespace
@@ -148,29 +194,40 @@ PlotTable currency_table(const Study& study, const StudyTask& task, const std::v
   return table;
 }
 
-std::optional<FactorRange> factor_range(const Study& study, const std::vector<StudyRun>& runs,
-                                        const std::vector<std::string>& names) {
-  std::optional<FactorRange> range;
+std::vector<MeasuredFactor> measured_factors(const Study& study, const std::vector<StudyRun>& runs,
+                                             const std::vector<std::string>& names) {
+  std::vector<MeasuredFactor> measured;
   for (const StudyTask& task : study.tasks) {
     const std::vector<MethodFigures> figures = best_figures(study, runs, task);
     const MethodFigures* first = figures_of(figures, study.methods.front().name);
-    std::optional<double> least;
+    if (first == nullptr || !first->bracketed || !mostly_reached(*first)) continue;
+    MeasuredFactor best{.task = &task, .reached = false};
     for (const std::string& name : names) {
       const MethodFigures* of = figures_of(figures, name);
-      if (first == nullptr || of == nullptr || !first->bracketed || !of->bracketed) continue;
+      if (of == nullptr || !of->bracketed) continue;
+      const std::string command = study_command(task, *of->method, of->setting);
+      best.delay = first_delay(command);
       const std::optional<double> factor = update_factor(*first, *of);
-      if (factor) least = std::min(*factor, least.value_or(*factor));
+      if (factor && (!best.reached || *factor < best.factor)) best.factor = *factor;
+      if (factor) best.reached = true;
+      if (!best.reached) best.factor = updates_of(command) / first->to_target->mean;
     }
-    if (!least) continue;
-    if (!range) range = FactorRange{*least, *least, 0};
-    range->least = std::min(range->least, *least);
-    range->most = std::max(range->most, *least);
-    ++range->tasks;
+    if (best.factor > 0) measured.push_back(best);
   }
-  return range;
+  std::ranges::stable_sort(measured, {}, &MeasuredFactor::delay);
+  return measured;
 }
 
-PlotTable practice_table(const std::optional<FactorRange>& measured) {
+std::string factors_text(const std::vector<MeasuredFactor>& measured) {
+  std::string text;
+  for (const MeasuredFactor& at : measured) {
+    text += (text.empty() ? "" : ", ") + std::string(at.reached ? "" : "more than ") + fixed_text(at.factor, 2) +
+            "x at a delay of " + fixed_text(at.delay, 1) + " (" + at.task->name + ")";
+  }
+  return text;
+}
+
+PlotTable practice_table(const std::vector<MeasuredFactor>& measured) {
   std::vector<PracticeCase> cases;
   for (const std::int32_t stages : kPracticeStages) {
     for (const std::int64_t n : kPracticeMicrobatches) {
@@ -178,18 +235,20 @@ PlotTable practice_table(const std::optional<FactorRange>& measured) {
     }
   }
   tbb::parallel_for(std::size_t{0}, cases.size(), [&](std::size_t i) { simulate_case(cases[i]); });
-  PlotTable table{.head = {"P", "N", "update: 1F1B", "ZB-H1", "ZB-H2", "PipeMare", "stashes: 1F1B", "ZB-H2", "PipeMare",
-                           "updates that PipeMare may need", "2BW's delay", "take"},
-                  .rows = {}};
+  PlotTable table{
+      .head = {"P", "N", "update: 1F1B", "ZB-H1", "ZB-H2", "PipeMare", "stashes: 1F1B", "ZB-H2", "PipeMare",
+               "updates that PipeMare may need", "its delay", "updates that it needed", "2BW's delay", "take"},
+      .rows = {}};
   for (const PracticeCase& of : cases) {
-    const double best = std::min({of.times.one_f_one_b, of.times.zero_bubble, of.zb_h2});
-    const double break_even = best / of.times.flush_free;
+    const double break_even = of.best_time() / of.times.flush_free;
+    const NeededUpdates needed = needed_updates(of.delay(), measured);
     const std::int64_t delay = (2 * std::int64_t{of.stages} - 1 + of.microbatches - 1) / of.microbatches;
-    table.rows.push_back(
-        {std::to_string(of.stages), std::to_string(of.microbatches), fixed_text(of.times.one_f_one_b, 2),
-         fixed_text(of.times.zero_bubble, 2), fixed_text(of.zb_h2, 2), fixed_text(of.times.flush_free, 2),
-         number_text(of.stashes_1f1b), number_text(of.stashes_zb_h2), number_text(of.stashes_slots),
-         "up to " + fixed_text(break_even, 2) + "x", std::to_string(delay), advice(of, break_even, measured)});
+    table.rows.push_back({std::to_string(of.stages), std::to_string(of.microbatches),
+                          fixed_text(of.times.one_f_one_b, 2), fixed_text(of.times.zero_bubble, 2),
+                          fixed_text(of.zb_h2, 2), fixed_text(of.times.flush_free, 2), number_text(of.stashes_1f1b),
+                          number_text(of.stashes_zb_h2), number_text(of.stashes_slots),
+                          "up to " + fixed_text(break_even, 2) + "x", fixed_text(of.delay(), 1), needed_text(needed),
+                          std::to_string(delay), advice(of, break_even, needed)});
   }
   return table;
 }

@@ -22,20 +22,25 @@ std::optional<double> update_factor(const MethodFigures& first, const MethodFigu
 /// times the bytes of `trained_bytes`. Rows for 1F1B and zero-bubble, whose weights are those of the first method.
 PlotTable currency_table(const Study& study, const StudyTask& task, const std::vector<StudyRun>& runs);
 
-/// The factor of the better of the methods `names` on each task where both get to the target, at rates that are
-/// bracketed.
-struct FactorRange {
-  double least = 0;
-  double most = 0;
-  std::int64_t tasks = 0;
+/// What staleness cost on one task: how many times the updates of the first method were needed to the target.
+struct MeasuredFactor {
+  const StudyTask* task = nullptr;
+  double delay = 0;     ///< of the first stage, in updates
+  double factor = 0;    ///< of the better of the methods that were asked for
+  bool reached = true;  ///< otherwise none of them got there, and the factor is what was given to them: at least that
 };
 
-std::optional<FactorRange> factor_range(const Study& study, const std::vector<StudyRun>& runs,
-                                        const std::vector<std::string>& names);
+/// For each task whose first method has found its best rate and reaches the target there: the factor of the better of
+/// the methods `names`, by their delay, ascending. Rates that are not bracketed do not count.
+std::vector<MeasuredFactor> measured_factors(const Study& study, const std::vector<StudyRun>& runs,
+                                             const std::vector<std::string>& names);
+
+/// "1.24x at a delay of 1.9 updates (sequences-8), more than 2x at ...".
+std::string factors_text(const std::vector<MeasuredFactor>& measured);
 
 /// When to take PipeMare against 1F1B, zero-bubble and 2BW: over stages and microbatches the simulated time of an
-/// update over that without idle time, the stashes of the fullest device, how many more updates PipeMare may need at
-/// most, and what follows from `measured`, what it did need.
-PlotTable practice_table(const std::optional<FactorRange>& measured);
+/// update over that without idle time, the stashes of the fullest device, how many times the updates PipeMare may need
+/// at most, how many it needed at the nearest delays that were measured, and what follows.
+PlotTable practice_table(const std::vector<MeasuredFactor>& measured);
 
 }  // namespace plumb

@@ -52,7 +52,7 @@ void require_ascending(const std::vector<std::string>& rates, const JsonValue& l
 
 StudyTask read_task(const JsonValue& object) {
   object.allow_only({"name", "title", "note", "arguments", "words", "rates", "further_rates", "K", "D", "quality",
-                     "target", "chance", "held_out", "clusters"});
+                     "target", "chance", "held_out", "clusters", "seeds", "grid_seeds"});
   StudyTask task;
   task.name = object.at("name").text();
   task.title = text_or(object, "title", task.name);
@@ -72,6 +72,8 @@ StudyTask read_task(const JsonValue& object) {
   task.chance = object.at("chance").number();
   if (const auto targets = object.find("held_out")) task.held_out = targets->integer(1, 1'000'000'000);
   task.clusters = texts_or_none(object, "clusters");
+  if (const auto seeds = object.find("seeds")) task.seeds = seeds->integer(1, 1000);
+  if (const auto seeds = object.find("grid_seeds")) task.grid_seeds = seeds->integer(1, 1000);
   return task;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct StudyTask {
   double chance = 0;                         ///< quality of no learning: such a run, or a worse one, has diverged
   std::int64_t held_out = 0;                 ///< targets that accuracy is a share of at the end; 0: not told
   std::vector<std::string> clusters;         ///< that times are simulated on
+  std::optional<std::int64_t> seeds;         ///< of its own, at the best rates; none: those of the study
+  std::optional<std::int64_t> grid_seeds;    ///< likewise, at other rates
 };
 
 /// A way to train: a schedule and its options.

@@ -22,10 +22,19 @@ bool converged(const StudyTask& task, const StudyRun* run) {
   return run != nullptr && run->error.empty() && !has_diverged(task, *run);
 }
 
-std::optional<std::int64_t> updates_to_target(const StudyTask& task, const StudyRun& run) {
+/// On a straight line between the evaluations before and after, whose distance would be all of a small difference.
+std::optional<double> updates_to_target(const StudyTask& task, const StudyRun& run) {
+  const StudyPoint* before = nullptr;
   for (const StudyPoint& point : run.points) {
     const double quality = quality_of(task, point);
-    if (task.by_accuracy ? quality >= task.target : quality <= task.target) return point.update;
+    if (task.by_accuracy ? quality >= task.target : quality <= task.target) {
+      const auto at = static_cast<double>(point.update);
+      if (before == nullptr) return at;
+      const double from = quality_of(task, *before);
+      const auto start = static_cast<double>(before->update);
+      return start + (at - start) * (task.target - from) / (quality - from);
+    }
+    before = &point;
   }
   return std::nullopt;
 }
@@ -92,7 +101,7 @@ MethodFigures figures_at(const Study& study, const std::vector<StudyRun>& runs, 
       continue;
     }
     measured.seconds.push_back(run.seconds);
-    if (const auto updates = updates_to_target(task, run)) measured.to_target.push_back(static_cast<double>(*updates));
+    if (const auto updates = updates_to_target(task, run)) measured.to_target.push_back(*updates);
     if (has_diverged(task, run)) {
       ++figures.diverged;
       continue;

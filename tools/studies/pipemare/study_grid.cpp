@@ -164,7 +164,8 @@ PlotTable stability_table(const Study& study, const StudyTask& task, const std::
     table.rows.push_back(
         {method.title, rates.highest ? rate_text(rates.highest, first.highest) : "none tried",
          rates.first_diverged ? rate_text(rates.first_diverged, first.first_diverged) : "no rate that was tried",
-         fixed_text(tau, 2), bound_text(command, tau)});
+         reached ? rate_text(reached, first_reached) : "no rate that was tried", fixed_text(tau, 2),
+         bound_text(command, tau)});
   }
   return table;
 }

@@ -80,12 +80,14 @@ void add_results(PlotPage& page, const ModelStudy& models, const Study& study, c
       "When to take PipeMare today",
       "P stages, N microbatches per update. Update: simulated time over that without idle time, forward and backward "
       "equally long (2BW: the same). Stashes: of one stage and microbatch, on the fullest device. PipeMare pays where "
-      "it needs fewer "
-      "times the updates than the best synchronous schedule loses to idle time; take: by what the better of T1 and T1 "
-      "+ T2 needed "
-      "in our runs, whose first stages are 5 to 11 updates late (with (2P - 1) / N updates where that is less, it "
-      "needs fewer). Its weights take 1 copy (T1) or one more (T2), those of 2BW one more for each update of delay.",
-      practice_table(factor_range(study, runs, {"t1", "t1-t2"}))));
+      "it needs fewer times the updates than the best synchronous schedule loses to idle time. Needed: what the better "
+      "of T1 and T1 + T2 needed to the target in our runs with the nearest shorter and longer delay of the first "
+      "stage, "
+      "(2P - 1) / N updates (on different tasks). 2BW needed " +
+          factors_text(measured_factors(study, runs, {"2bw"})) +
+          ". PipeMare's weights take 1 copy (T1) or one more (T2), those of 2BW one more "
+          "for each update of delay.",
+      practice_table(measured_factors(study, runs, {"t1", "t1-t2"}))));
   page.cards.push_back(
       task_cards("Updates, time and bytes to the target",
                  "Time t relative to that of GPipe at P stages. Updates as measured at the task's own number of stages "

@@ -81,7 +81,11 @@ std::vector<std::string> from_the_middle(const std::vector<std::string>& rates) 
 class MethodPlan {
  public:
   MethodPlan(const Study& study, const StudyTask& task, const StudyMethod& method, const std::vector<StudyRun>& runs)
-      : study_(study), task_(task), method_(method), runs_(runs) {}
+      : seeds_(task.seeds.value_or(study.seeds)),
+        grid_seeds_(task.grid_seeds.value_or(study.grid_seeds)),
+        task_(task),
+        method_(method),
+        runs_(runs) {}
 
   /// Adds to `steps`, whose elements are lists of runs.
   void add_to(std::array<std::vector<PlannedRun>, kSteps>& steps) {
@@ -96,18 +100,18 @@ class MethodPlan {
     }
     const std::string best = *best_rate(task_, method_, runs_);
     const StudySetting at_best = rule_setting(task_, method_, best);
-    for (std::int64_t seed = 1; seed < std::min(kFirstSeedsAtBest, study_.seeds); ++seed) {
+    for (std::int64_t seed = 1; seed < std::min(kFirstSeedsAtBest, seeds_); ++seed) {
       want(steps[1], at_best, seed);
     }
     for (const std::string& rate : tried()) {
       if (rate == best) continue;
-      for (std::int64_t seed = 1; seed < study_.grid_seeds; ++seed) {
+      for (std::int64_t seed = 1; seed < grid_seeds_; ++seed) {
         want(steps[2], rule_setting(task_, method_, rate), seed);
       }
     }
-    for (std::int64_t seed = kFirstSeedsAtBest; seed < study_.seeds; ++seed) want(steps[3], at_best, seed);
+    for (std::int64_t seed = kFirstSeedsAtBest; seed < seeds_; ++seed) want(steps[3], at_best, seed);
     for (const StudySetting& setting : other_settings(task_, method_, best)) {
-      for (std::int64_t seed = 0; seed < study_.grid_seeds; ++seed) want(steps[4], setting, seed);
+      for (std::int64_t seed = 0; seed < grid_seeds_; ++seed) want(steps[4], setting, seed);
     }
   }
 
@@ -137,7 +141,8 @@ class MethodPlan {
     return std::nullopt;
   }
 
-  const Study& study_;
+  std::int64_t seeds_;
+  std::int64_t grid_seeds_;
   const StudyTask& task_;
   const StudyMethod& method_;
   const std::vector<StudyRun>& runs_;
