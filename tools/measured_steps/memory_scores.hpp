@@ -14,7 +14,7 @@ struct MeasuredMemory {
   std::vector<double> predicted_gib;  ///< by job
 };
 
-/// The job of a row that states memory. Rows whose recipe fuses dropout keep its masks also with a probability of 0.
+/// The job of a row that states memory, as its recipe says.
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster, const StepRecipe& recipe = {});
 
 /// Of `jobs` with the rates of their devices (which do not count) in parallel. Throws `Error` with the id of a row that
