@@ -35,7 +35,7 @@ HostRanges::HostRanges(std::span<const TraceRange> ranges) {
     if (range.kind != RangeKind::kOperator) continue;
     if (range.name == "c10d::send") sends_.push_back(&range);
     if (range.name == "c10d::recv_") receives_.push_back(&range);
-    if (!is_wait(range)) operators_.push_back(&range);
+    if (!is_wait(range) && range.name != "record_param_comms") operators_.push_back(&range);
   }
   std::ranges::sort(waits_);
 }

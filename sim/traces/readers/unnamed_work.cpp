@@ -61,6 +61,7 @@ class BlockReader {
       if (part == HostPart::kNothing) continue;
       if (part == HostPart::kSend || part == HostPart::kReceive) {
         add_call(range, part == HostPart::kSend);
+        covered_until = std::max(covered_until, range.end_ns);  // record_param_comms runs inside
       } else if (part == HostPart::kWait) {
         close_run();
         ready_ns_ = std::max(ready_ns_.value_or(range.end_ns), range.end_ns);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <nlohmann/json.hpp>
+
 #include "schedules/document/action_text.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/sim/traces/trace_text.hpp"
@@ -225,4 +227,30 @@ TEST_CASE("in a job with replicas the ranks count in the pipeline's group, where
   CHECK(replica.step_ns == whole.step_ns);
   CHECK(replica.timeline().spans == whole.timeline().spans);
   CHECK(refusal(run_of(0)).find("; expected the traces of one pipeline, without its replicas") != std::string::npos);
+}
+
+TEST_CASE("what c10d records of a call inside it is no work") {
+  // As PyTorch writes it beside NCCL, put into real traces.
+  for (const char* folder : {"class-1f1b", "class-gpipe", "dualpipev"}) {
+    CAPTURE(folder);
+    std::vector<TraceFile> files = testing::real_run(folder);
+    for (TraceFile& file : files) {
+      nlohmann::json rank = nlohmann::json::parse(testing::unpacked(file));
+      nlohmann::json& events = rank.at("traceEvents");
+      for (std::size_t at = events.size(); at-- > 0;) {
+        nlohmann::json event = events[at];
+        if (event.at("name") != "c10d::send" && event.at("name") != "c10d::recv_") continue;
+        event["name"] = "record_param_comms";
+        event["ts"] = event.at("ts").get<double>() + event.at("dur").get<double>() / 4;
+        event["dur"] = event.at("dur").get<double>() / 2;
+        events.push_back(event);
+      }
+      file.bytes = rank.dump();
+    }
+    const TracedRun plain = read_traced_run(testing::real_run(folder));
+    const TracedRun recorded = read_traced_run(std::move(files));
+    CHECK(recorded.step_ns == plain.step_ns);
+    CHECK(recorded.timeline().spans == plain.timeline().spans);
+    CHECK(recorded.known_profile() == plain.known_profile());
+  }
 }
