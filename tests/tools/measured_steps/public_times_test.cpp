@@ -48,7 +48,7 @@ TEST_CASE(
   const std::vector<MeasuredJob> jobs = published_jobs("zero-bubble-paper");
   const KernelRates rates = rates_without("zero-bubble-paper");
   const std::vector<double> steps = predicted_steps_s(jobs, &rates);
-  CHECK(step_error(jobs, steps) < 0.045);
+  CHECK(step_error(jobs, steps) < 0.03);
   const ChoiceScore choices = choice_score(job_choices(jobs, steps));
   CHECK(choices.jobs == 12);
   CHECK(choices.fastest_found == 12);
@@ -77,7 +77,7 @@ TEST_CASE("steps of other groups are predicted with rates that none of their row
     return step_error(jobs, predicted_steps_s(jobs, &rates));
   };
   CHECK(error_without("megatron-papers") < 0.04);
-  CHECK(error_without("vocabulary-parallel") < 0.095);
+  CHECK(error_without("vocabulary-parallel") < 0.088);
 }
 
 TEST_CASE("vTrain's rows of one node are sums: a microbatch adds the same to six digits, whatever else a job has") {
