@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct PlanSetups {
   std::int64_t combinations = 0;            ///< of degrees, microbatch size and length of the pipeline
   std::int64_t without_memory = 0;          ///< of these, proved not to fit
 };
+
+/// Of setups that are proved not to fit, the one that misses least.
+std::optional<ScoredPlan> least_missing(const std::vector<PlanSetup>& setups);
 
 /// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. One of each
 /// group of schedules that tries it. Those that are left when `stop` says so have no estimate (0). `job` must outlive
