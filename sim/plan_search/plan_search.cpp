@@ -28,7 +28,6 @@
 #include "sim/plan_search/seed_scores.hpp"
 #include "sim/plan_search/setup_cuts.hpp"
 #include "sim/plan_search/steady_bounds.hpp"
-#include "sim/plan_search/waiting_setups.hpp"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/plan_search/waiting_setups.hpp"
+#include "sim/plan_search/plan_setups.hpp"
 
 #include <doctest/doctest.h>
 
