@@ -1,6 +1,5 @@
 #include "sim/simulate.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "models/ground/error.hpp"
@@ -11,55 +10,17 @@
 #include "sim/lanes/lanes.hpp"
 #include "sim/lanes/metrics.hpp"
 #include "sim/memory/memory.hpp"
-#include "sim/memory/stash.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "sim/run_program.hpp"
+#include "sim/totals_timeline.hpp"
 
 namespace plumb {
 namespace {
-
-/// A timeline of what the program says about itself.
-Timeline empty_timeline(const Program& program) {
-  Timeline timeline;
-  timeline.base = program.base;
-  timeline.num_microbatches = program.num_microbatches;
-  timeline.updates = count_updates(program.num_microbatches, program.microbatches_per_update, program.forward_only);
-  return timeline;
-}
 
 /// Whether totals per lane are all that is asked for. Steady utilization needs every update.
 bool totals_suffice(const Program& program, const SimOptions& options) {
   const bool curve = options.memory_curve && knows_bytes(program);
   return !options.spans && !curve && !program.asynchronous && program.moves.empty() && has_plain_waits_only(program);
-}
-
-void fill_causes(DeviceSummary& device, Ticks makespan, Ticks latency) {
-  const auto cause = [&](IdleCause which) -> Ticks& { return device.idle_causes[static_cast<std::size_t>(which)]; };
-  cause(IdleCause::kWarmup) = device.first_start;
-  cause(IdleCause::kDrain) = makespan - device.last_end;
-  cause(IdleCause::kTransferLatency) = latency;
-  cause(IdleCause::kCompute) = device.last_end - device.first_start - device.busy - latency;
-}
-
-std::vector<UpdateMark> fill_from_totals(const Program& program, const std::vector<LaneTotals>& lanes,
-                                         const SimOptions& options, Timeline& timeline) {
-  const StashChanges stash = stash_changes(program);
-  std::vector<UpdateMark> marks;
-  for (const LaneTotals& lane : lanes) timeline.makespan = std::max(timeline.makespan, lane.last_end);
-  for (const LaneTotals& lane : lanes) {
-    const auto device = DeviceId{static_cast<std::int32_t>(timeline.devices.size())};
-    DeviceSummary& summary = timeline.devices.emplace_back();
-    summary.busy = lane.busy;
-    summary.useful = lane.useful;
-    summary.first_start = lane.first_start;
-    summary.last_end = lane.last_end;
-    summary.peak_activations = stash.in_units(lane.peak_stash);
-    if (options.idle_causes) fill_causes(summary, timeline.makespan, lane.latency);
-    if (lane.last_update < 0) continue;
-    marks.push_back({.device = device, .update = 0, .end = lane.first_update});
-    marks.push_back({.device = device, .update = timeline.updates - 1, .end = lane.last_update});
-  }
-  return marks;
 }
 
 /// Runs the program, and fills the lanes and the critical path. The lists of its index are freed here: beside the

@@ -11,11 +11,13 @@
 #include "sim/passes/fold.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "sim/passes/steady_state.hpp"
+#include "sim/passes/written_totals.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
 #include "sim/rules/run_size.hpp"
 #include "sim/rules/transfer_semantics.hpp"
 #include "sim/simulate.hpp"
+#include "sim/totals_timeline.hpp"
 
 namespace plumb {
 namespace {
@@ -110,6 +112,22 @@ std::optional<Timeline> jumped(const SummaryJob& job) {
   }
 }
 
+/// The answer by running all actions without unfolding the lists; nothing where they have to be.
+std::optional<Timeline> run_as_written(const SummaryJob& job) {
+  if (job.options.engine == EngineChoice::kEvent || size_of(job.schedule) > kMostActionsRun) return std::nullopt;
+  const auto written = lower_written(job.schedule, job.costs, job.cluster, job.lowering);
+  if (!written) return std::nullopt;
+  const Program& program = written->program;
+  if (knows_bytes(program) || has_jitter(program) || is_contended(program)) return std::nullopt;
+  if (job.options.on_full_run != nullptr) job.options.on_full_run(written_run_size(job.schedule));
+  const auto lanes = run_written(*written);
+  if (!lanes) return std::nullopt;
+  Timeline timeline = empty_timeline(program);
+  const std::vector<UpdateMark> marks = fill_from_totals(program, *lanes, job.options, timeline);
+  fill_metrics(timeline, program.work, false, marks);
+  return timeline;
+}
+
 }  // namespace
 
 Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster,
@@ -118,6 +136,7 @@ Timeline simulate_summary(const Schedule& schedule, const StageCosts& costs, con
   job.options.spans = false;
   job.options.memory_curve = false;
   if (auto timeline = jumped(job)) return *std::move(timeline);
+  if (auto timeline = run_as_written(job)) return *std::move(timeline);
   check_run_size(schedule, makes_transfers(costs, cluster, lowering), job.options);
   return simulate(lower(schedule, costs, cluster, lowering), job.options);
 }

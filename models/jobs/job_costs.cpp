@@ -98,11 +98,11 @@ StageTimes stage_times(const StageSeconds& seconds) {
   return times;
 }
 
-UpdateSeconds update_seconds(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
+UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, const StageTimes& hides) {
   const Parallelism& job = shape.parallelism;
   // Adapters are too small for their messages to count.
-  const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : stage_parameters(layers, shape);
+  const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : of_stage;
   const DeviceGroup& data = clock.group(GroupAxis::kData);
   const DeviceGroup& experts = clock.expert_copies();
   const auto over_ranks = [&](CollectiveOp op, double each) {
@@ -268,6 +268,7 @@ struct JobPrices::State {
     for (std::size_t k = 0; k < network.layers.size(); ++k) {
       const auto same = static_cast<std::size_t>(alike[k]);
       layers.push_back(same < k ? layers[same] : layer_seconds(network.layers[k], shape, clock));
+      parameters.push_back(same < k ? parameters[same] : device_parameters(network.layers[k], shape));
       layer_forward.push_back(to_nanoseconds(layers.back().f.seconds()));
     }
     set_least();
@@ -301,19 +302,19 @@ struct JobPrices::State {
       const auto same = static_cast<std::size_t>(alike[k]);
       each.push_back(same < k ? each[same] : least_of(k));
     }
-    const DeviceParameters all = stage_parameters(network.layers, shape);
+    const DeviceParameters all = stage_parameters(network.layers, parameters);
     const Parallelism& job = shape.parallelism;
     const bool shares = job.adapter_rank == 0 && all.dense > 0 && all.expert == 0;
     if (shares) {
       StageMemory held;
       const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.replicas() : 1;
       held.optimizer_bytes = all.dense * job.precision.optimizer_bytes / holders;
-      UpdateSeconds update = update_seconds(network.layers, shape, clock, held, {});
+      UpdateSeconds update = update_seconds(all, shape, clock, held, {});
       if (job.overlap_gradients) update.reduce_s = 0;
       if (job.overlap_parameters) update.gather_s = 0;
       for (std::size_t k = 0; k < each.size(); ++k) {
         if (is_tied(k)) continue;
-        const auto own = static_cast<double>(device_parameters(network.layers[k], shape).dense);
+        const auto own = static_cast<double>(parameters[k].dense);
         each[k].u = surely(update.all() * own / static_cast<double>(all.dense) * (1 - 1e-6), 1);
       }
     }
@@ -338,12 +339,13 @@ struct JobPrices::State {
     set_messages(network, range, shape, plain_chain, messages);
     const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
                             messages.input_grad_bytes + messages.output_grad_bytes};
-    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside), .update = {}};
+    const DeviceParameters held = stage_parameters(own, std::span(parameters).subspan(range.begin, own.size()));
+    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside, held), .update = {}};
     stage.memory.input_bytes = messages.input_bytes;
     stage.memory.output_bytes = messages.output_bytes;
     stage.memory.input_grad_bytes = messages.input_grad_bytes;
     stage.memory.output_grad_bytes = messages.output_grad_bytes;
-    stage.update = update_seconds(own, shape, clock, stage.memory, stage.times);
+    stage.update = update_seconds(held, shape, clock, stage.memory, stage.times);
     stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
     return stage;
   }
@@ -375,7 +377,8 @@ struct JobPrices::State {
   std::vector<std::int32_t> alike;
   bool plain_chain = false;
   WorkUnits work;
-  std::vector<StageSeconds> layers;  ///< by layer, alone
+  std::vector<StageSeconds> layers;          ///< by layer, alone
+  std::vector<DeviceParameters> parameters;  ///< by layer
   std::vector<Ticks> layer_forward;
   std::shared_ptr<const std::vector<LayerLeast>> least;
   std::mutex mutex;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "models/jobs/activation_peaks.hpp"
 #include "models/kernels/format_costs.hpp"
@@ -15,10 +17,17 @@ constexpr std::int64_t kWideGradient = 4;
 
 std::int64_t divided_up(std::int64_t count, std::int64_t parts) { return (count + parts - 1) / parts; }
 
+/// Whether it is the parameter `part` of the layer.
+bool is_part(const LayerSpec& layer, const ParameterFacts& parameter, std::string_view part) {
+  const std::string_view name = parameter.name;
+  return name.size() == layer.name.size() + 1 + part.size() && name.starts_with(layer.name) && name.ends_with(part) &&
+         name[layer.name.size()] == '.';
+}
+
 /// Whether tensor ranks divide the parameter: matrices and tables by rows, biases of rows with them. What is added
 /// after the sum over ranks (output biases, norms) and routers are whole on each.
 bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
-  const auto named = [&](std::string_view part) { return parameter.name == layer.name + "." + std::string(part); };
+  const auto named = [&](std::string_view part) { return is_part(layer, parameter, part); };
   switch (layer.kind) {
     case LayerKind::kEmbedding:
       return named("weight");
@@ -49,7 +58,7 @@ std::int64_t share_of(const ParameterFacts& parameter, std::int64_t ranks) {
 /// the products to and from a latent width are whole on each.
 void add_moe_parameters(const LayerSpec& layer, const Parallelism& job, const ParameterFacts& parameter,
                         DeviceParameters& sum) {
-  const auto named = [&](std::string_view part) { return parameter.name == layer.name + "." + std::string(part); };
+  const auto named = [&](std::string_view part) { return is_part(layer, parameter, part); };
   if (named("router.weight") || named("latent_in.weight") || named("latent_out.weight")) {
     sum.dense += parameter.count();
     return;
@@ -90,16 +99,21 @@ DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape
   return sum;
 }
 
-DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobShape& shape) {
+DeviceParameters stage_parameters(std::span<const LayerSpec> layers, std::span<const DeviceParameters> each) {
   const bool has_table =
       std::ranges::any_of(layers, [](const LayerSpec& layer) { return layer.kind == LayerKind::kEmbedding; });
   DeviceParameters sum;
-  for (const LayerSpec& layer : layers) {
-    if (layer.kind == LayerKind::kHead && layer.tied && has_table) continue;
-    const DeviceParameters part = device_parameters(layer, shape);
-    sum = {sum.dense + part.dense, sum.expert + part.expert};
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    if (layers[k].kind == LayerKind::kHead && layers[k].tied && has_table) continue;
+    sum = {sum.dense + each[k].dense, sum.expert + each[k].expert};
   }
   return sum;
+}
+
+DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobShape& shape) {
+  std::vector<DeviceParameters> each;
+  for (const LayerSpec& layer : layers) each.push_back(device_parameters(layer, shape));
+  return stage_parameters(layers, each);
 }
 
 namespace {
@@ -141,8 +155,12 @@ double cast_weight_bytes(const Parallelism& job) {
 }  // namespace
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
+  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape));
+}
+
+StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
+                             const DeviceParameters& parameters) {
   const Parallelism& job = shape.parallelism;
-  const DeviceParameters parameters = stage_parameters(layers, shape);
   const bool gathers = job.zero == ZeroStage::kWeights && job.replicas() > 1;
   std::int64_t largest = 0;
   for (const LayerSpec& layer : layers) {

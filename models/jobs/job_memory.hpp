@@ -21,6 +21,8 @@ DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape
 
 /// Of the layers of a stage; a head tied to an embedding beside it has no copy.
 DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobShape& shape);
+/// The same where those of every layer are known.
+DeviceParameters stage_parameters(std::span<const LayerSpec> layers, std::span<const DeviceParameters> each);
 
 /// Nineteen of twenty published peaks of allocated memory are within this share of the predicted ones, and allocators
 /// held this much more than they had handed out, from least to most (results/public; a test holds all three).
@@ -39,5 +41,8 @@ struct HeldBeside {
 /// and what is alive inside of passes only (`pass_peaks`, in which messages are no longer counted). What libraries keep
 /// for the whole run is counted in every pass.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside = {});
+/// The same where the stage's parameters are known.
+StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
+                             const DeviceParameters& parameters);
 
 }  // namespace plumb

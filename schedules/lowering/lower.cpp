@@ -174,4 +174,19 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   return std::move(state.program);
 }
 
+std::optional<WrittenProgram> lower_written(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster,
+                                            const LowerOptions& options) {
+  using namespace lowering;
+  check_supported(schedule, costs, cluster);
+  check_costs(costs);
+  check_expanded_size(schedule);
+  const StageCosts whole = with_whole_extras(with_whole_shares(costs, PartTable(schedule)), schedule.extras);
+  State state(schedule, whole, cluster, options);
+  describe(state);
+  if (runtime_costs(state) != RuntimeCosts{}) return std::nullopt;
+  add_holders(state);
+  note_validations(state);
+  return written_lanes(state);
+}
+
 }  // namespace plumb

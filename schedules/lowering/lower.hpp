@@ -1,10 +1,13 @@
 #pragma once
 
+#include <optional>
+
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/lowering/lower_options.hpp"
 #include "schedules/program/program.hpp"
+#include "schedules/program/written_program.hpp"
 
 namespace plumb {
 
@@ -17,5 +20,12 @@ namespace plumb {
 /// an asynchronous schedule. `schedule` must be valid (schedules/checks/validate.hpp).
 Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster = nullptr,
               const LowerOptions& options = {});
+
+/// The same work with its repeats left as they are written. Nothing where `lower` has to look at every action: where
+/// messages travel or gradients are reduced, where actions are sliced, merged, paired or recomputed, where updates are
+/// missing or read other versions, where a stage takes values in another order than that in which they are given.
+/// Throws as `lower` does for costs and sizes.
+std::optional<WrittenProgram> lower_written(const Schedule& schedule, const StageCosts& costs,
+                                            const Cluster* cluster = nullptr, const LowerOptions& options = {});
 
 }  // namespace plumb

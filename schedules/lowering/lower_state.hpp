@@ -14,6 +14,7 @@
 #include "schedules/lowering/part_costs.hpp"
 #include "schedules/program/producer_table.hpp"
 #include "schedules/program/program.hpp"
+#include "schedules/program/written_program.hpp"
 #include "schedules/rules/dependency_rules.hpp"
 
 /// The steps of `lower`, in order. Internal to schedules/lowering.
@@ -105,6 +106,12 @@ void add_moves(State& state);
 /// The actions of `device` in order, with U and REDUCE_GRAD added where the document has none for a holder; no value
 /// when there is nothing to add.
 std::optional<std::vector<Action>> with_updates(const State& state, DeviceId device);
+
+/// Whether the document leaves U or REDUCE_GRAD of a holder on `device` to us.
+bool lacks_updates(const State& state, DeviceId device);
+
+/// What `lower_written` returns; takes the program out of the state. Requires holders and validations.
+std::optional<WrittenProgram> written_lanes(State& state);
 
 /// The groups of holders that reduce the gradients of `stage` together; groups of one are left out.
 std::vector<std::vector<std::uint32_t>> reduce_groups(const State& state, StageId stage);

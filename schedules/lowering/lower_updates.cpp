@@ -145,6 +145,10 @@ class Inserter {
 
 }  // namespace
 
+bool lacks_updates(const State& state, DeviceId device) {
+  return !state.schedule.forward_only && Inserter(state, device).look(state.schedule.devices[index(device)]);
+}
+
 std::optional<std::vector<Action>> with_updates(const State& state, DeviceId device) {
   if (state.schedule.forward_only) return std::nullopt;
   Inserter inserter(state, device);

@@ -117,6 +117,7 @@ LaneReader::LaneReader(const ProgramIndex& indexed, const RunTimes& times, const
                      .pair = program.rows[row].overlapped,
                      .forward = op == Op::kF,
                      .update = op == Op::kU});
+    has_pairs_ = has_pairs_ || program.rows[row].overlapped;
   }
   if (options.spans && options.stash_curve) timeline.stashes.devices.assign(timeline.devices.size(), {});
   find_guests();
@@ -134,7 +135,13 @@ void LaneReader::find_guests() {
   for (auto& changes : guests_) std::ranges::sort(changes);
 }
 
+/// Whether every instr of the lane is a unit of its own whose row and times say all about it.
+bool LaneReader::stands_alone(std::size_t lane) const {
+  return !contended_ && !has_pairs_ && guests_[lane].empty() && timeline_.stashes.devices.empty();
+}
+
 void LaneReader::read(std::size_t lane, InstrIndex until) {
+  if (stands_alone(lane)) return read_alone(lane, until);
   Place& place = places_[lane];
   const DeviceId device{static_cast<std::int32_t>(lane)};
   for (InstrIndex i = place.next; i != until;) {
@@ -159,11 +166,11 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
   summary.busy += busy;
   summary.useful += busy;
   if (contended_) summary.slowed += busy - duration_of(program_, i, device, options_.seed);
-  if (row.not_useful != 0) [[unlikely]] {
-    summary.useful -=
-        busy == row.duration ? row.not_useful : busy - useful_share(program_, program_.instrs[i].row, busy);
+  if (row.not_useful != 0) [[unlikely]]
+    summary.useful -= not_useful(i, busy);
+  for (InstrIndex member = i; options_.spans && member != behind; ++member) {
+    add_span(device, member, member == i ? idle : 0, member == i ? cause : IdleCause::kCompute);
   }
-  if (options_.spans) add_spans(device, i, behind, idle, cause);
   const auto& guests = guests_[index(device)];
   for (; place.guest != guests.size() && guests[place.guest].first <= i; ++place.guest) {
     place.stash += guests[place.guest].second;
@@ -176,6 +183,44 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
     if (facts(member).forward || facts(member).update) mark(device, place, member);
   }
   if (!timeline_.stashes.devices.empty()) add_stash_point(device, summary.last_end, place.stash);
+}
+
+/// What `read_unit` does, without what only some programs need: timelines have millions of instrs.
+void LaneReader::read_alone(std::size_t lane, InstrIndex until) {
+  Place& place = places_[lane];
+  DeviceSummary& summary = timeline_.devices[lane];
+  const DeviceId device{static_cast<std::int32_t>(lane)};
+  Ticks clock = place.started ? times_.end[place.previous] : 0;
+  for (InstrIndex i = place.next; i != until; ++i) {
+    const RowFacts& row = facts(i);
+    const Ticks start = times_.start[i];
+    const Ticks idle = start - clock;
+    const IdleCause cause = idle == 0 ? IdleCause::kCompute : read_gap(summary, place, i, i + 1);
+    if (!place.started) summary.first_start = start;
+    clock = times_.end[i];
+    const Ticks busy = clock - start;
+    summary.busy += busy;
+    summary.useful += busy;
+    if (row.not_useful != 0) [[unlikely]]
+      summary.useful -= not_useful(i, busy);
+    if (options_.spans) add_span(device, i, idle, cause);
+    place.stash += row.stash_at_start;
+    place.peak_stash = std::max(place.peak_stash, place.stash);
+    place.stash += row.stash_at_end;
+    if (row.update || (row.forward && place.draining != 0)) [[unlikely]]
+      mark(device, place, i);
+    place.previous = i;
+    place.started = true;
+  }
+  place.next = until;
+  if (place.started) summary.last_end = clock;
+  summary.peak_activations = stash_.in_units(place.peak_stash);
+}
+
+/// Of the time that an instr was busy.
+Ticks LaneReader::not_useful(InstrIndex i, Ticks busy) const {
+  const RowFacts& row = facts(i);
+  return busy == row.duration ? row.not_useful : busy - useful_share(program_, program_.instrs[i].row, busy);
 }
 
 void LaneReader::add_stash_point(DeviceId device, Ticks time, std::int64_t held) {
@@ -191,15 +236,15 @@ IdleCause LaneReader::read_gap(DeviceSummary& summary, const Place& place, Instr
   return causes_.add_gap(place.previous, i, behind, times_.end[place.previous], summary.idle_causes);
 }
 
-void LaneReader::add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause) {
-  for (InstrIndex member = i; member != behind; ++member) {
-    timeline_.spans.push_back({.action = program_.instrs[member].action,
-                               .device = device,
-                               .waited_for = member == i ? cause : IdleCause::kCompute,
-                               .start = times_.start[i],
-                               .end = times_.end[i],
-                               .idle_before = member == i ? idle : 0});
-  }
+inline void LaneReader::add_span(DeviceId device, InstrIndex i, Ticks idle, IdleCause cause) {
+  // Written in place: a span that is made elsewhere and copied takes twice as long.
+  Span& span = timeline_.spans.emplace_back();
+  span.action = program_.instrs[i].action;
+  span.device = device;
+  span.waited_for = cause;
+  span.start = times_.start[i];
+  span.end = times_.end[i];
+  span.idle_before = idle;
 }
 
 /// Notes an update, and that those before a forward had it ahead of them.

@@ -60,7 +60,10 @@ class LaneReader {
   void find_guests();
   void read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind);
   IdleCause read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind);
-  void add_spans(DeviceId device, InstrIndex i, InstrIndex behind, Ticks idle, IdleCause cause);
+  bool stands_alone(std::size_t lane) const;
+  void read_alone(std::size_t lane, InstrIndex until);
+  Ticks not_useful(InstrIndex i, Ticks busy) const;
+  void add_span(DeviceId device, InstrIndex i, Ticks idle, IdleCause cause);
   /// Notes what the device holds from `time` on.
   void add_stash_point(DeviceId device, Ticks time, std::int64_t held);
   void mark(DeviceId device, Place& place, InstrIndex i) const;
@@ -70,6 +73,7 @@ class LaneReader {
   const SimOptions& options_;
   Timeline& timeline_;
   bool contended_;
+  bool has_pairs_ = false;
   IdleCauses causes_;
   StashChanges stash_;
   std::vector<RowFacts> rows_;

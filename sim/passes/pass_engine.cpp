@@ -6,6 +6,7 @@
 #include "models/ground/huge_pages.hpp"
 #include "schedules/program/waits.hpp"
 #include "sim/passes/pass_engine.hpp"
+#include "sim/passes/plain_times.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
 
@@ -337,6 +338,7 @@ std::optional<std::string> why_not_one_pass(const Program& program, const SimOpt
 }
 
 std::optional<RunTimes> run_one_pass(const ProgramIndex& indexed, const SimOptions& options) {
+  if (has_plain_lanes(indexed.program())) return run_plain_times(indexed.program());
   OnePass pass(indexed, options);
   pass.run();
   if (!pass.finished()) return std::nullopt;

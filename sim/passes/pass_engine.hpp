@@ -33,6 +33,8 @@ struct LaneTotals {
   Ticks first_update = -1;      ///< end of the last U of the first update; -1 without
   Ticks last_update = -1;       ///< end of the last U
   std::int64_t peak_stash = 0;  ///< in the units of `StashChanges`
+
+  friend bool operator==(const LaneTotals&, const LaneTotals&) = default;
 };
 
 /// Whether `run_totals` applies: waits without transfers and collectives, no overlapped pairs, no jitter, no costs of a

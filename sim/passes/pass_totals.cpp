@@ -3,9 +3,8 @@
 #include "sim/lanes/lanes.hpp"
 #include "sim/memory/stash.hpp"
 #include "sim/passes/pass_engine.hpp"
+#include "sim/passes/plain_times.hpp"
 #include "sim/passes/zeroed_words.hpp"
-#include "sim/rules/jitter.hpp"
-#include "sim/rules/load_kinds.hpp"
 
 namespace plumb {
 namespace {
@@ -168,12 +167,10 @@ class TotalsPass {
 }  // namespace
 
 bool has_plain_waits_only(const Program& program) {
-  const bool pairs = std::ranges::any_of(program.rows, &Row::overlapped);
+  if (!has_plain_lanes(program)) return false;
   const StashChanges stash = stash_changes(program);
   const auto fits = [](std::int64_t change) { return change == static_cast<std::int32_t>(change); };
-  return program.transfers.empty() && program.collectives.empty() && !program.runtime.costs() && !pairs &&
-         !has_jitter(program) && !is_contended(program) && std::ranges::all_of(stash.at_start, fits) &&
-         std::ranges::all_of(stash.at_end, fits);
+  return std::ranges::all_of(stash.at_start, fits) && std::ranges::all_of(stash.at_end, fits);
 }
 
 std::optional<std::vector<LaneTotals>> run_totals(const Program& program) { return TotalsPass(program).run(); }

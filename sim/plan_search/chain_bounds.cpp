@@ -179,10 +179,8 @@ Ticks traded_bound(const LayerPrices& prices, std::int32_t places, std::int64_t 
                       .bytes = bytes});
     stashes += traded.back().byte_seconds;
   }
-  std::vector<std::int64_t> usable = prices.usable_bytes;
-  const bool limited = std::find(usable.begin(), usable.end(), 0) == usable.end() && stashes > 0;
-  std::sort(usable.begin(), usable.end(), std::greater<>());
-  usable.resize(static_cast<std::size_t>(places));
+  const bool limited = std::ranges::find(prices.usable_bytes, 0) == prices.usable_bytes.end() && stashes > 0;
+  const std::vector<std::int64_t> usable = largest_of(prices.usable_bytes, static_cast<std::size_t>(places));
   const auto room = static_cast<double>(std::accumulate(usable.begin(), usable.end(), -prices.whole_held_bytes));
   const double fast = *std::max_element(prices.speed.begin(), prices.speed.end());
   const double host = host_rate(prices, places) / fast;

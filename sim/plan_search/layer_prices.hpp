@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/plan_search/plan_job.hpp"
@@ -53,6 +56,18 @@ struct AloneAndPaired {
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
 /// One of the two: with `overlaps` that of pairs.
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
+
+/// The `count` largest of `values`, largest first. Places are mostly alike, and in order then.
+template <class T>
+std::vector<T> largest_of(const std::vector<T>& values, std::size_t count) {
+  if (std::ranges::is_sorted(values, std::ranges::greater())) {
+    return {values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+  std::vector<T> sorted = values;
+  std::ranges::sort(sorted, std::ranges::greater());
+  sorted.resize(count);
+  return sorted;
+}
 
 /// Takes the communication out of all passes: a pair computes both halves one after the other and may hide the rest.
 void hide_communication(StageCosts& costs);

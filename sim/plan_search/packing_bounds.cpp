@@ -136,9 +136,11 @@ Ticks least_possible(Ticks low, Possible&& possible) {
 class PackedLayers {
  public:
   PackedLayers(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, const ScheduleKinds& kinds)
-      : prices_(prices), kinds_(kinds), microbatches_(microbatches), places_(places), speed_(prices.speed) {
-    std::sort(speed_.begin(), speed_.end(), std::greater<>());
-    speed_.resize(static_cast<std::size_t>(places));
+      : prices_(prices),
+        kinds_(kinds),
+        microbatches_(microbatches),
+        places_(places),
+        speed_(largest_of(prices.speed, static_cast<std::size_t>(places))) {
     const bool exact = std::all_of(speed_.begin(), speed_.end(), [](double each) { return each == 1.0; });
     rounding_ = exact ? 0 : static_cast<Ticks>(std::ceil(speed_.front()));
   }

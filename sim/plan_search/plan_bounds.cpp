@@ -18,12 +18,6 @@ Ticks scaled(Ticks ticks, double speed) {
   return speed == 1.0 ? ticks : static_cast<Ticks>(std::floor(static_cast<double>(ticks) / speed));
 }
 
-std::vector<double> fastest(std::vector<double> speed, std::int32_t places) {
-  std::sort(speed.begin(), speed.end(), std::greater<>());
-  speed.resize(static_cast<std::size_t>(places));
-  return speed;
-}
-
 Ticks floor_at_zero(Ticks ticks) { return std::max<Ticks>(0, ticks); }
 
 /// A stage where it stands: ticks of its place.
@@ -159,7 +153,7 @@ ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants) {
 
 Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
                   const ScheduleKinds& kinds) {
-  const std::vector<double> speed = fastest(prices.speed, places);
+  const std::vector<double> speed = largest_of(prices.speed, static_cast<std::size_t>(places));
   const Ticks crossing = places > prices.most_in_node ? prices.crossing : 0;
   const Ticks largest = *std::max_element(prices.load.begin(), prices.load.end());
   const Ticks rounding = speed.front() == 1.0 ? 0 : 4 * microbatches;
@@ -179,16 +173,14 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
 
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {
   Ticks bound = std::numeric_limits<Ticks>::max();
-  std::vector<double> speed = fastest(prices.speed, static_cast<std::int32_t>(prices.speed.size()));
+  std::vector<double> speed = largest_of(prices.speed, prices.speed.size());
   for (; !speed.empty(); speed.pop_back()) bound = std::min(bound, shared_bound(prices, speed, microbatches, 0));
   return bound;
 }
 
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places) {
-  std::vector<std::int64_t> usable = prices.usable_bytes;
-  if (std::find(usable.begin(), usable.end(), 0) != usable.end()) return 0;
-  std::sort(usable.begin(), usable.end(), std::greater<>());
-  usable.resize(static_cast<std::size_t>(places));
+  if (std::ranges::find(prices.usable_bytes, 0) != prices.usable_bytes.end()) return 0;
+  const std::vector<std::int64_t> usable = largest_of(prices.usable_bytes, static_cast<std::size_t>(places));
   const std::int64_t room = std::accumulate(usable.begin(), usable.end(), std::int64_t{0});
   const std::int64_t largest = *std::max_element(prices.held_bytes.begin(), prices.held_bytes.end());
   return std::max<std::int64_t>({0, (prices.whole_held_bytes - room + places - 1) / places, largest - usable.front()});

@@ -130,13 +130,10 @@ std::vector<double> stage_loads(const LayerPrices& prices, const Partition& cut)
   return loads;
 }
 
-bool has_probably_room(const LayerPrices& prices, std::int32_t places, double kept) {
-  const std::int64_t most = *std::max_element(prices.usable_bytes.begin(), prices.usable_bytes.end());
-  const bool limited =
-      std::find(prices.usable_bytes.begin(), prices.usable_bytes.end(), 0) == prices.usable_bytes.end();
-  const double stashes = std::accumulate(prices.kept_bytes.begin(), prices.kept_bytes.end(), 0.0);
-  const double held = static_cast<double>(prices.whole_held_bytes) / places;
-  return !limited || held + kept * stashes <= static_cast<double>(most);
-}
+ProbableRoom::ProbableRoom(const LayerPrices& prices)
+    : limited_(std::ranges::find(prices.usable_bytes, 0) == prices.usable_bytes.end()),
+      most_(static_cast<double>(std::ranges::max(prices.usable_bytes))),
+      held_(static_cast<double>(prices.whole_held_bytes)),
+      stashes_(std::accumulate(prices.kept_bytes.begin(), prices.kept_bytes.end(), 0.0)) {}
 
 }  // namespace plumb

@@ -57,7 +57,19 @@ std::vector<double> stage_loads(const LayerPrices& prices, const Partition& cut)
 /// Factor on the estimates of plans that probably do not fit.
 inline constexpr double kUnlikely = 4;
 
-/// Of a schedule on so many places: whether the fullest place has room for what it probably keeps.
-bool has_probably_room(const LayerPrices& prices, std::int32_t places, double kept);
+/// Whether places have room for what schedules probably keep.
+class ProbableRoom {
+ public:
+  explicit ProbableRoom(const LayerPrices& prices);
+
+  /// For a schedule on so many places: whether the fullest one has.
+  bool fits(std::int32_t places, double kept) const { return !limited_ || held_ / places + kept * stashes_ <= most_; }
+
+ private:
+  bool limited_;
+  double most_;     ///< bytes of the largest place
+  double held_;     ///< bytes of one copy of the network
+  double stashes_;  ///< bytes of a microbatch
+};
 
 }  // namespace plumb

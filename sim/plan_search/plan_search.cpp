@@ -95,7 +95,9 @@ class Search {
         undivided_(space.setups.undivided),
         variants_(space.variants),
         shapes_(space.shapes),
-        seeds_(job) {
+        seeds_(job),
+        waiting_(setups_),
+        parts_(waiting_.size()) {
     answer_.refused = space.setups.refused;
     answer_.setups = space.setups.combinations;
     answer_.without_memory = space.setups.without_memory;
@@ -103,10 +105,6 @@ class Search {
 
   PlanAnswer run(const std::vector<PipelinePlan>& seeds) {
     if (setups_.empty()) throw Error(why_impossible());
-    for (std::size_t at = 0; at < setups_.size(); ++at) {
-      if (setups_[at].missing_bytes == 0)
-        push({.bound = setups_[at].bound, .estimate = setups_[at].estimate, .setup = at});
-    }
     take_seeds(seeds);
     refined_.resize(setups_.size());
     while (open_bound() < best_ && !ended()) open_batch();
@@ -133,6 +131,20 @@ class Search {
 
   std::int64_t tried() const { return answer_.simulated - answer_.seeded; }
 
+  /// Puts setups into the queue of quick parts until the first of all parts stands there.
+  void admit_setups() {
+    std::set<SearchPart>& queue = queues_[0];
+    for (; !waiting_.empty(); waiting_.pop()) {
+      const WaitingSetup& next = waiting_.first();
+      SearchPart part{.bound = setups_[next.setup].bound, .estimate = next.estimate, .setup = next.setup};
+      part.number = next.number;
+      if (!queue.empty() && *queue.begin() < part) return;
+      if (part.bound >= best_) continue;
+      bounds_.insert(part.bound);
+      queue.insert(std::move(part));
+    }
+  }
+
   void push(SearchPart part) {
     if (part.bound >= best_) return;
     part.estimate = std::max(part.estimate, part.bound);
@@ -148,14 +160,18 @@ class Search {
   }
 
   /// The least bound of what is open.
-  Ticks open_bound() const { return bounds_.empty() ? kNoStep : *bounds_.begin(); }
+  Ticks open_bound() const {
+    return bounds_.empty() ? waiting_.least_bound() : std::min(waiting_.least_bound(), *bounds_.begin());
+  }
 
   void open_batch() {
     std::vector<SearchPart> batch;
     std::int64_t left = effort_.most_simulations - tried();
     for (std::size_t which = 0; which < queues_.size(); ++which) {
       std::set<SearchPart>& queue = queues_[which];
-      for (std::size_t k = 0; k < kBatch[which] && left > 0 && !queue.empty();) {
+      for (std::size_t k = 0; k < kBatch[which] && left > 0;) {
+        if (which == 0) admit_setups();
+        if (queue.empty()) break;
         SearchPart part = pop(queue);
         if (part.bound >= best_) continue;
         if (part.level == SearchPart::Level::kPlan) --left;
@@ -179,8 +195,7 @@ class Search {
     }
     if (!effort_.progress) return;
     effort_.progress({answer_.simulated, best_ == kNoStep ? 0 : nanoseconds(best_),
-                      nanoseconds(std::min({open_bound(), left_out_, best_})),
-                      static_cast<std::int64_t>(bounds_.size())});
+                      nanoseconds(std::min({open_bound(), left_out_, best_})), std::ssize(bounds_) + waiting_.size()});
   }
 
   std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNoStep ? 0 : ticks / base_.ticks_per_ns; }
@@ -432,20 +447,7 @@ class Search {
     answer_.bound_ns = nanoseconds(bound);
     answer_.exhausted = bound >= best_;
     if (answer_.best.empty()) answer_.closest = closest_;
-    if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing();
-  }
-
-  /// Of setups that are proved not to fit, the one that misses least.
-  std::optional<ScoredPlan> least_missing() const {
-    std::optional<ScoredPlan> least;
-    for (const PlanSetup& setup : setups_) {
-      if (setup.missing_bytes == 0 || (least && least->excess_bytes <= setup.missing_bytes)) continue;
-      least = ScoredPlan{.excess_bytes = setup.missing_bytes};
-      least->plan.parallelism = setup.parallelism;
-      least->plan.places = setup.places;
-      least->plan.microbatches = setup.microbatches;
-    }
-    return least;
+    if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing(setups_);
   }
 
   const PlanJob& job_;
@@ -457,10 +459,11 @@ class Search {
   const std::vector<ScheduleVariant>& variants_;
   ScheduleShapes& shapes_;
   SeedSearch seeds_;
+  WaitingSetups waiting_;                       ///< in no queue yet
+  std::int64_t parts_;                          ///< numbered so far
   std::vector<Ticks> refined_;                  ///< by setup: its bound, when it has been opened
   std::array<std::set<SearchPart>, 2> queues_;  ///< the last: slow plans
-  std::multiset<Ticks> bounds_;                 ///< of all that is open
-  std::int64_t parts_ = 0;
+  std::multiset<Ticks> bounds_;                 ///< of what is in a queue
   Ticks best_ = kNoStep;
   Ticks left_out_ = kNoStep;
   Timebase base_{};

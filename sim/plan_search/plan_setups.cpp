@@ -68,18 +68,17 @@ std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, cons
 /// Balanced stages, filled and drained by the schedule that does it best and probably fits, and an update.
 Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, ScheduleShapes& shapes) {
   const LayerPrices& prices = *setup.prices;
+  const ProbableRoom room(prices);
   const double turns = static_cast<double>(setup.microbatches) / setup.places;
   double fill = std::numeric_limits<double>::max();
   double unlikely = fill;
   for (const ScheduleVariant& variant : variants) {
     if (!setup.tries(variant)) continue;
     const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
-    double& least = has_probably_room(prices, setup.places, shape.kept) ? fill : unlikely;
+    double& least = room.fits(setup.places, shape.kept) ? fill : unlikely;
     least = std::min(least, shape.fill);
   }
-  std::vector<double> speed = prices.speed;
-  std::sort(speed.begin(), speed.end(), std::greater<>());
-  speed.resize(static_cast<std::size_t>(setup.places));
+  const std::vector<double> speed = largest_of(prices.speed, static_cast<std::size_t>(setup.places));
   const double together = std::accumulate(speed.begin(), speed.end(), 0.0);
   const bool fits = fill != std::numeric_limits<double>::max();
   const auto turn = static_cast<double>(prices.whole.f + least_backward(prices.whole)) / together;
@@ -99,6 +98,18 @@ Ticks refined_bound(const PlanSetup& setup) {
 bool PlanSetup::tries(const ScheduleVariant& variant) const {
   return variant.group() == group && variant.is_tried(places, prices->load.size()) &&
          (!job->runs || job->runs(variant.spec->name, places, microbatches));
+}
+
+std::optional<ScoredPlan> least_missing(const std::vector<PlanSetup>& setups) {
+  std::optional<ScoredPlan> least;
+  for (const PlanSetup& setup : setups) {
+    if (setup.missing_bytes == 0 || (least && least->excess_bytes <= setup.missing_bytes)) continue;
+    least = ScoredPlan{.excess_bytes = setup.missing_bytes};
+    least->plan.parallelism = setup.parallelism;
+    least->plan.places = setup.places;
+    least->plan.microbatches = setup.microbatches;
+  }
+  return least;
 }
 
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
@@ -149,6 +160,18 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
     if (!stop || !stop()) setup.estimate = filled_estimate(setup, group.variants, shapes);
   });
   return all;
+}
+
+WaitingSetups::WaitingSetups(const std::vector<PlanSetup>& setups) {
+  std::int64_t number = 0;
+  for (std::size_t at = 0; at < setups.size(); ++at) {
+    if (setups[at].missing_bytes != 0) continue;
+    waiting_.push_back({std::max(setups[at].estimate, setups[at].bound), ++number, at});
+  }
+  const auto turn = [](const WaitingSetup& setup) { return std::pair(setup.estimate, setup.number); };
+  std::ranges::sort(waiting_, std::ranges::greater(), turn);
+  Ticks least = std::numeric_limits<Ticks>::max();
+  for (WaitingSetup& setup : waiting_) setup.least_bound = least = std::min(least, setups[setup.setup].bound);
 }
 
 }  // namespace plumb

@@ -67,7 +67,7 @@ Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const
       position_loads(variant, stage_loads(prices, cut.partition), speeds_of(prices, cut.order));
   double ticks = estimated_ticks(loads, setup.microbatches, shape.fill);
   ticks += static_cast<double>(prices.whole.u) / setup.places;
-  if (!has_probably_room(prices, setup.places, shape.kept)) ticks *= kUnlikely;
+  if (!ProbableRoom(prices).fits(setup.places, shape.kept)) ticks *= kUnlikely;
   return std::max(setup.bound, static_cast<Ticks>(ticks));
 }
 

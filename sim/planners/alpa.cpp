@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
@@ -55,12 +56,13 @@ class AlpaSearch {
   }
 
   Plan solve() {
-    std::vector<double> bounds;
     for (std::size_t i = 0; i < groups_; ++i) {
       for (std::size_t j = i + 1; j <= groups_; ++j) {
-        for (const std::size_t count : shapes_) bounds.push_back(stage_ns(i, j, count));
+        for (const std::size_t count : shapes_) stages_.push_back(stage_on(i, j, count));
       }
     }
+    std::vector<double> bounds;
+    for (const StageOn& stage : stages_) bounds.push_back(stage.ns);
     std::sort(bounds.begin(), bounds.end());
     Plan best;
     best.claimed_ns = kNever;
@@ -87,12 +89,33 @@ class AlpaSearch {
            sync / static_cast<double>(problem_.microbatches);
   }
 
+  /// Groups [begin, end) on a mesh.
+  struct StageOn {
+    std::size_t end = 0;
+    std::size_t count = 0;
+    double ns = 0;
+    double state = 0;  ///< bytes that are there all the time
+    double kept = 0;   ///< bytes of a microbatch
+  };
+
+  StageOn stage_on(std::size_t i, std::size_t j, std::size_t count) const {
+    return {.end = j,
+            .count = count,
+            .ns = stage_ns(i, j, count),
+            .state = kStateCopies * static_cast<double>(chain_.parameters(bounds_[i], bounds_[j])),
+            .kept = static_cast<double>(chain_.activations(bounds_[i], bounds_[j])) / static_cast<double>(count)};
+  }
+
   /// With `behind` stages after it, itself included, in flight.
-  bool fits(std::size_t i, std::size_t j, std::size_t count, std::size_t behind) const {
-    if (problem_.memory_bytes == 0) return true;
-    const double state = kStateCopies * static_cast<double>(chain_.parameters(bounds_[i], bounds_[j]));
-    const double kept = static_cast<double>(chain_.activations(bounds_[i], bounds_[j])) / static_cast<double>(count);
-    return state + static_cast<double>(behind) * kept <= static_cast<double>(problem_.memory_bytes);
+  bool fits(const StageOn& stage, std::size_t behind) const {
+    return problem_.memory_bytes == 0 ||
+           stage.state + static_cast<double>(behind) * stage.kept <= static_cast<double>(problem_.memory_bytes);
+  }
+
+  /// The stages that begin with group k, by end, then mesh.
+  std::span<const StageOn> stages_from(std::size_t k) const {
+    const std::size_t before = k * (2 * groups_ + 1 - k) / 2;  // ends of the stages that begin earlier
+    return std::span(stages_).subspan(before * shapes_.size(), (groups_ - k) * shapes_.size());
   }
 
   struct Choice {
@@ -108,25 +131,29 @@ class AlpaSearch {
   void try_limit(double limit, Plan& best) {
     const std::size_t most = std::min(groups_, devices_);
     sum_.assign((most + 1) * (groups_ + 1) * (devices_ + 1), kNever);
-    choice_.assign(sum_.size(), {});
+    choice_.resize(sum_.size());  // read only where there is a sum
     sum_[place(0, groups_, 0)] = 0;
     for (std::size_t s = 1; s <= most; ++s) {
       for (std::size_t k = groups_; k-- > 0;) {
         problem_.stop.check();
-        for (std::size_t end = k + 1; end <= groups_; ++end) {
-          for (const std::size_t count : shapes_) {
-            const double own = stage_ns(k, end, count);
-            if (own > limit || !fits(k, end, count, s)) continue;
-            for (std::size_t d = count; d <= devices_; ++d) {
-              const double sum = own + sum_[place(s - 1, end, d - count)];
-              if (sum >= sum_[place(s, k, d)]) continue;
-              sum_[place(s, k, d)] = sum;
-              choice_[place(s, k, d)] = {end, count};
-            }
-          }
+        for (const StageOn& stage : stages_from(k)) {
+          if (stage.ns <= limit && fits(stage, s)) put_first(stage, s, k);
         }
       }
       take(s, best);
+    }
+  }
+
+  /// Takes `stage` as the first one of s, from group k on, where that is better.
+  void put_first(const StageOn& stage, std::size_t s, std::size_t k) {
+    const double* rest = &sum_[place(s - 1, stage.end, 0)];
+    double* sums = &sum_[place(s, k, stage.count)];
+    Choice* choices = &choice_[place(s, k, stage.count)];
+    for (std::size_t d = 0; d + stage.count <= devices_; ++d) {
+      const double sum = stage.ns + rest[d];
+      if (sum >= sums[d]) continue;
+      sums[d] = sum;
+      choices[d] = {stage.end, stage.count};
     }
   }
 
@@ -154,6 +181,7 @@ class AlpaSearch {
   std::size_t groups_;
   std::size_t devices_;
   std::vector<std::size_t> shapes_;  ///< devices of a mesh
+  std::vector<StageOn> stages_;      ///< by first group, then end, then mesh
   std::vector<double> sum_;
   std::vector<Choice> choice_;
 };

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
@@ -24,9 +23,10 @@ struct GroupStage {
 };
 
 struct Prefix {
-  std::vector<GroupStage> stages;
-  Occupancy used;
-  double latency = 0;  ///< with the rest as one stage
+  std::vector<GroupStage> stages{};
+  Occupancy used{};
+  PipelineStages timed{};  ///< `stages`, and the transfers between them
+  double latency = 0;      ///< with the rest as one stage
 };
 
 class DappleSearch {
@@ -39,8 +39,8 @@ class DappleSearch {
 
   Plan solve() {
     std::map<std::pair<std::size_t, Occupancy>, Prefix> open;
-    Prefix start{{}, Occupancy(static_cast<std::size_t>(machines_), 0), 0};
-    start.latency = latency(closed(start));
+    Prefix start{.used = Occupancy(static_cast<std::size_t>(machines_), 0)};
+    start.latency = latency_with(start, {0, 0, start.used});
     best_ = start;
     open.emplace(std::pair{std::size_t{0}, start.used}, start);
     // In order of layers placed, so that a prefix is final when it is taken out.
@@ -86,29 +86,70 @@ class DappleSearch {
               std::map<std::pair<std::size_t, Occupancy>, Prefix>& open) {
     for (std::int32_t count = 1; count < free_devices(prefix.used); ++count) {
       problem_.stop.check();
-      std::set<Occupancy> tried;
+      std::vector<Occupancy> tried;
       for (const Placement placement : {Placement::kFresh, Placement::kAppend, Placement::kScatter}) {
         Occupancy own = taken(prefix.used, count, placement);
-        if (!tried.insert(own).second) continue;
-        Prefix longer = prefix;
-        for (std::size_t m = 0; m < own.size(); ++m) longer.used[m] += own[m];
-        longer.stages.push_back({placed, cut, std::move(own)});
-        longer.latency = latency(closed(longer));
-        if (longer.latency < best_.latency) best_ = longer;
-        Occupancy alike = longer.used;  // machines are of one kind
-        std::sort(alike.begin(), alike.end());
-        const auto [entry, is_new] = open.emplace(std::pair{cut, std::move(alike)}, longer);
-        if (!is_new && longer.latency < entry->second.latency) entry->second = std::move(longer);
+        if (std::ranges::find(tried, own) != tried.end()) continue;
+        tried.push_back(own);
+        add({prefix, {placed, cut, std::move(own)}}, open);
       }
     }
+  }
+
+  /// A prefix, and one more stage behind it.
+  struct Longer {
+    const Prefix& prefix;
+    GroupStage stage;
+  };
+
+  /// Keeps the longer prefix where it is the best so far, of all or of those that are alike. Few are.
+  void add(Longer longer, std::map<std::pair<std::size_t, Occupancy>, Prefix>& open) {
+    const double latency = latency_with(longer.prefix, longer.stage);
+    Occupancy alike = longer.prefix.used;
+    for (std::size_t m = 0; m < alike.size(); ++m) alike[m] += longer.stage.devices[m];
+    std::sort(alike.begin(), alike.end());  // machines are of one kind
+    const auto entry = open.lower_bound({longer.stage.end, alike});
+    const bool is_new = entry == open.end() || entry->first != std::pair(longer.stage.end, alike);
+    const bool is_better = is_new || latency < entry->second.latency;
+    if (!is_better && latency >= best_.latency) return;
+    Prefix made = longer.prefix;
+    for (std::size_t m = 0; m < alike.size(); ++m) made.used[m] += longer.stage.devices[m];
+    append(longer.stage, made.stages.empty() ? nullptr : &made.stages.back(), made.timed);
+    made.stages.push_back(std::move(longer.stage));
+    made.latency = latency;
+    if (latency < best_.latency) best_ = made;
+    if (is_new) {
+      open.emplace_hint(entry, std::pair(made.stages.back().end, std::move(alike)), std::move(made));
+    } else if (is_better) {
+      entry->second = std::move(made);
+    }
+  }
+
+  /// All layers behind `end` on the devices that are left.
+  GroupStage rest(std::size_t end, const Occupancy& used, const Occupancy& more) const {
+    GroupStage stage{end, chain_.size(), used};
+    for (std::size_t m = 0; m < used.size(); ++m) stage.devices[m] = per_machine_ - used[m] - more[m];
+    return stage;
+  }
+
+  /// Of the prefix, `stage` (none where it has no layers), and the rest.
+  double latency_with(const Prefix& prefix, const GroupStage& stage) {
+    const std::vector<PipelineStages::Stage>& known = prefix.timed.stages;
+    timed_.stages.assign(known.begin(), known.end());
+    const GroupStage* before = prefix.stages.empty() ? nullptr : &prefix.stages.back();
+    if (stage.begin != stage.end) {
+      append(stage, before, timed_);
+      before = &stage;
+    }
+    append(rest(stage.end, prefix.used, stage.devices), before, timed_);
+    return pivot_latency(timed_, problem_.microbatches).latency_ns;
   }
 
   /// The prefix and the rest on all devices that are left.
   std::vector<GroupStage> closed(const Prefix& prefix) const {
     std::vector<GroupStage> stages = prefix.stages;
-    Occupancy rest = prefix.used;
-    for (std::int32_t& used : rest) used = per_machine_ - used;
-    stages.push_back({stages.empty() ? 0 : stages.back().end, chain_.size(), std::move(rest)});
+    const Occupancy none(prefix.used.size(), 0);
+    stages.push_back(rest(stages.empty() ? 0 : stages.back().end, prefix.used, none));
     return stages;
   }
 
@@ -119,31 +160,24 @@ class DappleSearch {
     return machines > 1 ? problem_.levels.back().bytes_per_s : problem_.levels.front().bytes_per_s;
   }
 
-  PipelineStages pipeline(const std::vector<GroupStage>& stages) const {
-    PipelineStages result;
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      const GroupStage& stage = stages[s];
-      if (s > 0) {
-        const double transfer =
-            1e9 * static_cast<double>(chain_.cut_bytes[stage.begin]) / rate(stages[s - 1].devices, stage.devices);
-        result.stages.push_back({transfer, transfer, 0});
-      }
-      const std::int32_t copies = std::accumulate(stage.devices.begin(), stage.devices.end(), 0);
-      const auto weights = static_cast<double>(chain_.parameters(stage.begin, stage.end));
-      result.stages.push_back({static_cast<double>(chain_.forward(stage.begin, stage.end)) / copies,
-                               static_cast<double>(chain_.backward(stage.begin, stage.end)) / copies,
-                               ring_ns(weights, copies, rate(stage.devices, stage.devices))});
+  /// Times of a stage and of the transfer to it from the stage `before` (null: there is none).
+  void append(const GroupStage& stage, const GroupStage* before, PipelineStages& timed) const {
+    if (before != nullptr) {
+      const double transfer =
+          1e9 * static_cast<double>(chain_.cut_bytes[stage.begin]) / rate(before->devices, stage.devices);
+      timed.stages.push_back({transfer, transfer, 0});
     }
-    return result;
-  }
-
-  double latency(const std::vector<GroupStage>& stages) const {
-    return pivot_latency(pipeline(stages), problem_.microbatches).latency_ns;
+    const std::int32_t copies = std::accumulate(stage.devices.begin(), stage.devices.end(), 0);
+    const auto weights = static_cast<double>(chain_.parameters(stage.begin, stage.end));
+    timed.stages.push_back({static_cast<double>(chain_.forward(stage.begin, stage.end)) / copies,
+                            static_cast<double>(chain_.backward(stage.begin, stage.end)) / copies,
+                            ring_ns(weights, copies, rate(stage.devices, stage.devices))});
   }
 
   Plan plan() const {
     const std::vector<GroupStage> stages = closed(best_);
-    const PipelineStages timed = pipeline(stages);
+    PipelineStages timed = best_.timed;
+    append(stages.back(), stages.size() == 1 ? nullptr : &stages[stages.size() - 2], timed);
     Plan plan;
     plan.claimed_ns = best_.latency;
     plan.microbatches = problem_.microbatches;
@@ -170,6 +204,7 @@ class DappleSearch {
   std::int32_t per_machine_;
   std::int32_t machines_;
   Prefix best_;
+  PipelineStages timed_;  ///< of the pipeline that is looked at
   std::int64_t states_ = 0;
 };
 

@@ -8,8 +8,6 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kMostActionsRun = std::int64_t{1} << 31U;
-
 // Bytes and seconds of one action, measured with zb-h1 (25 million actions, 37 bytes each) and interleaved over links
 // (5 million, 137).
 constexpr double kProgramBytes = 29;  ///< instructions, their waits, the table of who makes what
@@ -18,6 +16,7 @@ constexpr double kTimesBytes = 16;    ///< starts and ends
 constexpr double kMessageBytes = 85;  ///< transfers, their times, lists of them
 constexpr double kSpanBytes = 60;     ///< spans and the points of memory curves
 constexpr double kComputeSeconds = 30e-9;
+constexpr double kWrittenSeconds = 10e-9;
 constexpr double kMessageSeconds = 150e-9;
 constexpr double kSpanSeconds = 100e-9;
 
@@ -43,6 +42,8 @@ WorkSize run_size(const Schedule& schedule, bool messages, const SimOptions& opt
   }
   return work_size(actions, bytes, seconds);
 }
+
+WorkSize written_run_size(const Schedule& schedule) { return work_size(total_actions(schedule), 0, kWrittenSeconds); }
 
 void check_run_size(const Schedule& schedule, bool messages, const SimOptions& options) {
   const WorkSize size = run_size(schedule, messages, options);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/ground/coarse_clock.hpp"
 #include "models/ground/error.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
@@ -24,14 +25,14 @@ constexpr std::int64_t kFrontSimulations = 100;
 
 PlanEffort effort_of(const PlanSearchArguments& arguments, const PlanSearchWatch& watch, const char* phase,
                      double share) {
-  using Clock = std::chrono::steady_clock;
+  using Clock = CoarseClock;
   const auto begin = Clock::now();
   const std::chrono::duration<double> limit(share * arguments.time_limit_s.value_or(60));
   PlanEffort effort;
   if (arguments.simulations) effort.most_simulations = *arguments.simulations;
-  effort.stop = [begin, limit, stop = watch.stop] { return stop() || Clock::now() >= begin + limit; };
+  effort.stop = [begin, limit, stop = watch.stop] { return stop() || Clock::now() - begin >= limit; };
   effort.stop_seeds = [begin, limit, stop = watch.stop] {
-    return stop() || Clock::now() >= begin + kSeedShare * limit;
+    return stop() || Clock::now() - begin >= kSeedShare * limit;
   };
   effort.progress = [progress = watch.progress, phase](const PlanProgress& so_far) { progress(phase, so_far); };
   return effort;
