@@ -27,11 +27,24 @@ struct WorkBlock {
   Action action{};            ///< of microbatch 0
 };
 
+/// A block and its microbatch.
+struct BlockRun {
+  std::int32_t block = 0;
+  std::int64_t microbatch = 0;
+
+  friend bool operator==(const BlockRun&, const BlockRun&) = default;
+};
+
 /// m microbatches of the same blocks, on devices with limits.
 struct BlockProblem {
   std::int32_t num_devices = 0;
   std::vector<WorkBlock> blocks;
   std::vector<std::int64_t> limits;  ///< of the stashes of every device
+
+  /// Where a part of the order is given: by block, then microbatch (of `microbatches`), what must have been done before
+  /// on its device; block -1: nothing. Empty: no order is given.
+  std::vector<BlockRun> after = {};
+  std::int64_t microbatches = 0;
 
   std::int32_t size() const { return static_cast<std::int32_t>(blocks.size()); }
   const WorkBlock& block(std::int32_t b) const { return blocks[static_cast<std::size_t>(b)]; }

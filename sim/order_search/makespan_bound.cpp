@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "sim/order_search/window_bound.hpp"
+
 namespace plumb {
 namespace {
 
@@ -123,7 +125,7 @@ Ticks least_makespan(const BlockProblem& problem, std::int64_t num_microbatches)
   const auto on = blocks_by_device(problem);
   const std::vector<Ticks> work = work_of(problem);
   const BlockChains chains(problem);
-  Ticks bound = 0;
+  Ticks bound = least_by_windows(problem, m);
   for (std::size_t b = 0; b < heads.size(); ++b) {
     bound = std::max(bound, heads[b] + m * problem.blocks[b].time + tails[b]);
   }

@@ -31,6 +31,7 @@ std::vector<MemoryRound> memory_rounds(const BlockProblem& problem);
 ///    first `apart`, and those left over follow each other.
 /// 4. *Stash times time.* What all microbatches keep on a device, each for at least its longest chain between taking
 ///    and freeing, fits into the limit times the time between the first start and the last end there.
+/// 5. *Start and end.* What memory lets a device do while it waits there: `least_by_windows`.
 ///
 /// (Microbatches come in order within each kind of block, without loss of generality: `OrderProblem`.)
 Ticks least_makespan(const BlockProblem& problem, std::int64_t num_microbatches);

@@ -11,7 +11,6 @@
 #include "schedules/program/program_index.hpp"
 #include "sim/critical_path.hpp"
 #include "sim/run_program.hpp"
-#include "sim/simulate.hpp"
 
 namespace plumb {
 namespace {
@@ -30,12 +29,18 @@ bool must_follow(const Action& earlier, const Action& later) {
   return static_cast<int>(later.op) > static_cast<int>(earlier.op) || earlier.op == Op::kR;
 }
 
-struct OrderScore {
-  Ticks makespan = 0;
-  Ticks ends = 0;
+/// Actions [begin, end) that start together: one, or the two of a pair.
+struct Unit {
+  std::size_t begin = 0;
+  std::size_t end = 0;
 
-  friend auto operator<=>(const OrderScore&, const OrderScore&) = default;
+  std::size_t size() const { return end - begin; }
 };
+
+Unit unit_at(const std::vector<Action>& actions, std::size_t at) {
+  if (at > 0 && actions[at - 1].overlaps_next != 0) return {at - 1, at + 1};
+  return {at, at + (actions[at].overlaps_next != 0 ? 2 : 1)};
+}
 
 struct Position {
   std::size_t device = 0;
@@ -45,14 +50,12 @@ struct Position {
 class NeighbourSearch {
  public:
   NeighbourSearch(const Schedule& schedule, const OrderRun& run, std::uint64_t seed)
-      : run_(run), now_(schedule), random_(seed) {
+      : run_(without_details(run)), now_(schedule), pairs_(has_overlapped_pairs(schedule)), random_(seed) {
     for (DeviceList& list : now_.devices) list = {.actions = expand(list), .repeats = {}};
-    run_.options.spans = run_.options.memory_curve = run_.options.idle_causes = false;
-    run_.options.critical_path = false;
   }
 
   ImprovedOrder improve(std::int64_t simulations) {
-    const std::optional<OrderScore> first = score(now_);
+    const std::optional<OrderScore> first = score_order(now_, run_);
     if (!first) throw Error("order search: the schedule that is to be improved does not fit");
     best_ = *first;
     ImprovedOrder answer{.schedule = now_, .makespan = first->makespan, .simulations = 1};
@@ -60,15 +63,14 @@ class NeighbourSearch {
     std::vector<OrderScore> remembered(kRemembered, here);
     find_critical();
     for (std::size_t step = 0; answer.simulations < simulations; ++step) {
-      const auto move = next_move();
-      if (!move) continue_or_stop(answer, simulations);
-      if (!move) continue;
-      apply(move->first, move->second);
-      const std::optional<OrderScore> next = score(now_);
+      const std::optional<std::size_t> changed = change();
+      if (!changed) continue_or_stop(answer, simulations);
+      if (!changed) continue;
+      const std::optional<OrderScore> next = score_order(now_, run_);
       ++answer.simulations;
       OrderScore& old = remembered[step % kRemembered];
       if (!next || (*next > here && *next > old)) {
-        apply(Position{move->first.device, move->second}, move->first.at);
+        now_.devices[*changed].actions.swap(before_);
         continue;
       }
       here = *next;
@@ -89,18 +91,6 @@ class NeighbourSearch {
     answer.simulations = std::min(simulations, answer.simulations + 1);
   }
 
-  std::optional<OrderScore> score(const Schedule& schedule) const {
-    try {
-      const Timeline timeline = simulate_summary(schedule, run_.costs, run_.cluster, run_.lowering, run_.options);
-      if (run_.fits && !run_.fits(timeline)) return std::nullopt;
-      OrderScore score{.makespan = timeline.makespan, .ends = 0};
-      for (const DeviceSummary& device : timeline.devices) score.ends += device.last_end;
-      return score;
-    } catch (const Error&) {  // a deadlock, or a list that no runtime accepts
-      return std::nullopt;
-    }
-  }
-
   /// The positions of the critical path.
   void find_critical() {
     critical_.clear();
@@ -116,8 +106,8 @@ class NeighbourSearch {
     }
   }
 
-  /// An action and the place that it moves to.
-  std::optional<std::pair<Position, std::size_t>> next_move() {
+  /// Changes the list of one device, which is returned; `before_` then holds the list as it was.
+  std::optional<std::size_t> change() {
     Position from;
     if (!critical_.empty() && below(16) < kCriticalOf16) {
       from = critical_[below(critical_.size())];
@@ -126,35 +116,76 @@ class NeighbourSearch {
       if (now_.devices[from.device].actions.empty()) return std::nullopt;
       from.at = below(now_.devices[from.device].actions.size());
     }
-    const std::vector<Action>& actions = now_.devices[from.device].actions;
-    if (!can_move(actions[from.at].op)) return std::nullopt;
-    const bool back = below(2) == 0;
-    const auto far = static_cast<std::int64_t>(1 + below(below(3) == 0 ? kFarthest : 1));
-    auto to = static_cast<std::int64_t>(from.at);
-    for (std::int64_t step = 0; step < far; ++step) {
-      const std::int64_t next = back ? to - 1 : to + 1;
-      if (next < 0 || next >= static_cast<std::int64_t>(actions.size())) break;
-      const Action& other = actions[static_cast<std::size_t>(next)];
-      const Action& moved = actions[from.at];
-      if (!can_move(other.op) || (back ? must_follow(other, moved) : must_follow(moved, other))) break;
-      to = next;
-    }
-    if (to == static_cast<std::int64_t>(from.at)) return std::nullopt;
-    return std::pair(from, static_cast<std::size_t>(to));
+    const bool pairs = pairs_ && below(4) == 0;
+    const bool changed = pairs ? join_or_part(from) : move(from);
+    return changed ? std::optional(from.device) : std::nullopt;
   }
 
-  void apply(Position from, std::size_t to) {
-    std::vector<Action>& actions = now_.devices[from.device].actions;
-    const auto at = [&](std::size_t place) { return actions.begin() + static_cast<std::ptrdiff_t>(place); };
-    if (to < from.at) {
-      std::rotate(at(to), at(from.at), at(from.at) + 1);
-    } else {
-      std::rotate(at(from.at), at(from.at) + 1, at(to) + 1);
+  /// Keeps the list of `device` as it is now, and returns it.
+  std::vector<Action>& to_change(std::size_t device) {
+    before_ = now_.devices[device].actions;
+    return now_.devices[device].actions;
+  }
+
+  /// Whether the order of two units on one device is not free.
+  bool is_bound(const std::vector<Action>& actions, Unit earlier, Unit later) const {
+    for (std::size_t i = earlier.begin; i < earlier.end; ++i) {
+      for (std::size_t j = later.begin; j < later.end; ++j) {
+        if (!can_move(actions[i].op) || !can_move(actions[j].op) || must_follow(actions[i], actions[j])) return true;
+        if (run_.is_given && run_.is_given(actions[i]) && run_.is_given(actions[j])) return true;
+      }
     }
+    return false;
+  }
+
+  bool move(Position from) {
+    const std::vector<Action>& actions = now_.devices[from.device].actions;
+    if (!can_move(actions[from.at].op)) return false;
+    const bool back = below(2) == 0;
+    const auto far = static_cast<std::int64_t>(1 + below(below(3) == 0 ? kFarthest : 1));
+    const Unit moved = unit_at(actions, from.at);
+    Unit reached = moved;  // the last that it moves over
+    for (std::int64_t step = 0; step < far; ++step) {
+      if (back ? reached.begin == 0 : reached.end == actions.size()) break;
+      const Unit next = unit_at(actions, back ? reached.begin - 1 : reached.end);
+      if (back ? is_bound(actions, next, moved) : is_bound(actions, moved, next)) break;
+      reached = next;
+    }
+    if (reached.begin == moved.begin) return false;
+    std::vector<Action>& list = to_change(from.device);
+    const auto at = [&](std::size_t place) { return list.begin() + static_cast<std::ptrdiff_t>(place); };
+    if (back) {
+      std::rotate(at(reached.begin), at(moved.begin), at(moved.end));
+    } else {
+      std::rotate(at(moved.begin), at(moved.end), at(reached.end));
+    }
+    return true;
+  }
+
+  /// A forward and the pass behind it become a pair, or a pair two passes.
+  bool join_or_part(Position from) {
+    const std::vector<Action>& actions = now_.devices[from.device].actions;
+    const Unit one = unit_at(actions, from.at);
+    if (one.size() == 2) {
+      to_change(from.device)[one.begin].overlaps_next = 0;
+      return true;
+    }
+    if (actions[one.begin].op != Op::kF || one.end == actions.size()) return false;
+    const Unit other = unit_at(actions, one.end);
+    const Op op = actions[other.begin].op;
+    if (other.size() != 1 || !(is_backward(op) || op == Op::kW)) return false;
+    if (actions[one.begin].microbatch == actions[other.begin].microbatch &&
+        actions[one.begin].stage == actions[other.begin].stage) {
+      return false;
+    }
+    to_change(from.device)[one.begin].overlaps_next = 1;
+    return true;
   }
 
   OrderRun run_;
   Schedule now_;
+  std::vector<Action> before_;
+  bool pairs_;
   std::mt19937_64 random_;
   std::vector<Position> critical_;
   OrderScore best_;
@@ -166,12 +197,17 @@ std::string why_no_steps(const Schedule& schedule) {
   if (schedule.policy) return "its devices decide while they run";
   for (const DeviceList& list : schedule.devices) {
     for (const Action& action : list.actions) {
-      if (action.overlaps_next != 0) return "it has overlapped pairs";
       if (action.merged != 0) return "it has actions on several microbatches";
       if (!can_move(action.op) && action.op != Op::kU) return "its lists hold more than passes and updates";
     }
   }
   return "";
+}
+
+bool has_overlapped_pairs(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& action) { return action.overlaps_next != 0; });
+  });
 }
 
 ImprovedOrder improve_order(const Schedule& schedule, const OrderRun& run, std::int64_t simulations,

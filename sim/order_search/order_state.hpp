@@ -18,7 +18,8 @@ class OrderState {
   Ticks clock(std::int32_t device) const { return clocks_[static_cast<std::size_t>(device)]; }
   Ticks end(std::int32_t block, std::int64_t microbatch) const { return ends_[place(block, microbatch)]; }
 
-  /// Whether the inputs of the next microbatch of `block` are placed; whether its devices may keep what it takes.
+  /// Whether the inputs of the next microbatch of `block`, and what is given to come before it, are placed; whether its
+  /// devices may keep what it takes.
   bool has_inputs(std::int32_t block) const;
   bool has_memory(std::int32_t block) const;
   /// Of the next microbatch of `block`, whose inputs are placed.

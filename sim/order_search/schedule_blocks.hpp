@@ -28,13 +28,6 @@ std::string why_no_blocks(const Schedule& schedule);
 /// their way out and one that has arrived, in each direction). Requires `why_no_blocks(schedule).empty()`.
 BlockProblem schedule_blocks(const Schedule& schedule, const BlockCosts& costs);
 
-/// The order of one device: blocks and their microbatches.
-struct BlockRun {
-  std::int32_t block = 0;
-  std::int64_t microbatch = 0;
-
-  friend bool operator==(const BlockRun&, const BlockRun&) = default;
-};
 using BlockOrders = std::vector<std::vector<BlockRun>>;  ///< by device
 
 /// Actions of a block for one microbatch.

@@ -1,8 +1,11 @@
 #include "sim/order_search/schedule_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -10,6 +13,7 @@
 #include "schedules/catalogue/v_placement.hpp"
 #include "sim/order_search/catalogue_candidates.hpp"
 #include "sim/order_search/exact_order.hpp"
+#include "sim/order_search/open_orders.hpp"
 #include "sim/order_search/repetend_schedule.hpp"
 #include "sim/order_search/schedule_blocks.hpp"
 #include "sim/simulate.hpp"
@@ -45,13 +49,11 @@ class ScheduleSearcher {
   explicit ScheduleSearcher(const ScheduleSearch& search) : search_(search) {}
 
   ScheduleSearchAnswer run() {
-    for (const bool in_v : {false, true}) {
-      for (const bool split : {false, true}) {
-        if (!(in_v ? search_.in_v : search_.straight) || !(split ? search_.split : search_.whole)) continue;
-        search_family(in_v, split);
-      }
+    if (search_.start) {
+      search_from(*search_.start);
+    } else {
+      search_all();
     }
-    try_catalogue();
     take_steps();
     sort();
     for (SearchedOrder& order : answer_.orders) order.bound = bound_of(order);
@@ -59,6 +61,68 @@ class ScheduleSearcher {
   }
 
  private:
+  void search_all() {
+    for (const bool in_v : {false, true}) {
+      for (const bool split : {false, true}) {
+        if (!(in_v ? search_.in_v : search_.straight) || !(split ? search_.split : search_.whole)) continue;
+        search_family(in_v, split);
+      }
+    }
+    try_catalogue();
+  }
+
+  void search_from(const SearchStart& start) {
+    if (has_open_orders(start.schedule)) return fill(start);
+    offer(OrderOrigin::kGiven, start.name, start.schedule);
+    if (!start.rules) return;
+    VariedCounts varied = vary_counts(*start.rules, search_.run(start.schedule), search_.simulations, search_.seed);
+    answer_.simulations += varied.simulations;
+    if (!varied.changes.empty()) offer(OrderOrigin::kCounts, "counts: " + varied.changes, std::move(varied.schedule));
+  }
+
+  /// Fills in what is open, with whole backwards, with halves, or as what is given has it.
+  void fill(const SearchStart& start) {
+    const std::string reason = why_no_blocks(start.schedule);
+    if (!reason.empty()) throw Error(start.name + ": orders are open, and " + reason);
+    for (const bool split : {false, true}) {
+      const Op other = split ? Op::kB : Op::kW;
+      const bool is_given = std::ranges::any_of(start.schedule.devices, [&](const DeviceList& list) {
+        return std::ranges::any_of(
+            list.actions, [&](const Action& action) { return action.op == other || (!split && action.op == Op::kI); });
+      });
+      if (is_given || !(split ? search_.split : search_.whole)) continue;
+      fill_family(start, split);
+    }
+  }
+
+  void fill_family(const SearchStart& start, bool split) {
+    SearchedFamily family;
+    family.name = start.name + (split ? ", split backwards" : ", whole backwards");
+    const BlockProblem problem = with_given_orders(blocks_of(start.schedule, split), start.schedule);
+    check_blocks(problem, family.name);
+    family.bound = least_makespan(problem, search_.params.num_microbatches);
+    family.rate = least_rate(problem);
+    const BlockOrders filled = completed_orders(problem, search_.params.num_microbatches);
+    if (filled.empty()) {
+      family.refused = "nothing was found that keeps what is given and fits";
+    } else {
+      offer(OrderOrigin::kFilled, "filled in, " + family.name, with_orders(start.schedule, problem, filled));
+      prove(start.schedule, problem, filled, family);
+      bounds_of_fills_[split ? 1 : 0] = family.bound;
+    }
+    answer_.families.push_back(std::move(family));
+  }
+
+  /// Actions of the start whose orders are partly open.
+  std::function<bool(const Action&)> given() const {
+    if (!search_.start || !has_open_orders(search_.start->schedule)) return {};
+    std::set<std::tuple<StageId, Op, MicrobatchId>> given;
+    for (const DeviceList& list : search_.start->schedule.devices) {
+      for (const Action& action : list.actions) given.emplace(action.stage, action.op, action.microbatch);
+    }
+    return [given](const Action& action) { return given.contains({action.stage, action.op, action.microbatch}); };
+  }
+
   Schedule frame_of(bool in_v) const {
     Schedule frame = looped_schedule("searched", search_.params, in_v ? 2 : 1, 1);
     if (in_v) place_in_v(frame);
@@ -190,7 +254,9 @@ class ScheduleSearcher {
       const SearchedOrder start = answer_.orders[i];
       const std::int64_t share = search_.simulations / static_cast<std::int64_t>(starts.size());
       if (share < 2) return;
-      ImprovedOrder improved = improve_order(start.schedule, search_.run(start.schedule), share, search_.seed);
+      OrderRun run = search_.run(start.schedule);
+      run.is_given = given();
+      ImprovedOrder improved = improve_order(start.schedule, run, share, search_.seed);
       answer_.simulations += improved.simulations;
       if (improved.makespan >= start.timeline.makespan) continue;
       offer(OrderOrigin::kSteps, "steps from: " + start.name, std::move(improved.schedule));
@@ -205,8 +271,12 @@ class ScheduleSearcher {
 
   Ticks bound_of(const SearchedOrder& order) const {
     const Schedule& schedule = order.schedule;
-    if (!why_no_blocks(schedule).empty() || why_no_steps(schedule) == "it has overlapped pairs") return 0;
+    if (!why_no_blocks(schedule).empty() || has_overlapped_pairs(schedule)) return 0;
     const bool split = has_halves(schedule);
+    if (search_.start) {
+      const Ticks known = bounds_of_fills_[split ? 1 : 0];
+      return known > 0 ? known : least_makespan(blocks_of(schedule, split), search_.params.num_microbatches);
+    }
     for (const bool in_v : {false, true}) {
       const auto known = bounds_.find({in_v, split});
       if (known != bounds_.end() && frame_of(in_v).placement == schedule.placement) return known->second;
@@ -217,6 +287,7 @@ class ScheduleSearcher {
   const ScheduleSearch& search_;
   ScheduleSearchAnswer answer_;
   std::map<std::pair<bool, bool>, Ticks> bounds_;  ///< of families: in a V, split
+  std::array<Ticks, 2> bounds_of_fills_{};         ///< of a start with open orders: whole, split; 0: not known
 };
 
 }  // namespace

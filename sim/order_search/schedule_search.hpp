@@ -7,11 +7,19 @@
 #include <vector>
 
 #include "schedules/catalogue/schedule_params.hpp"
+#include "sim/order_search/count_search.hpp"
 #include "sim/order_search/makespan_bound.hpp"
 #include "sim/order_search/neighbour_search.hpp"
 #include "sim/order_search/repetend.hpp"
 
 namespace plumb {
+
+/// A schedule that is improved: with all its orders, with some of them open (`has_open_orders`), or by rules.
+struct SearchStart {
+  std::string name;
+  Schedule schedule;
+  std::optional<RulesForSizes> rules = {};
+};
 
 /// What is searched, and how long. Efforts are counted, not timed: the same question has the same answer.
 struct ScheduleSearch {
@@ -29,9 +37,10 @@ struct ScheduleSearch {
   std::int64_t nodes = 20'000;        ///< of the trees of each repetend; branch and bound gets ten times as many
   std::int64_t simulations = 20'000;  ///< of the local search
   std::uint64_t seed = 1;
+  std::optional<SearchStart> start = {};  ///< in place of the catalogue and of everything that is searched from nothing
 };
 
-enum class OrderOrigin : std::uint8_t { kCatalogue, kRepetend, kExact, kSteps };
+enum class OrderOrigin : std::uint8_t { kCatalogue, kRepetend, kExact, kSteps, kGiven, kCounts, kFilled };
 
 /// An order that fits, simulated.
 struct SearchedOrder {
@@ -71,8 +80,10 @@ struct ScheduleSearchAnswer {
   const SearchedOrder* best_of_catalogue() const;
 };
 
-/// Every schedule of the catalogue that fits; for every family the repetends with 1, 2, ... microbatches and, where it
-/// is small, branch and bound; then local search from the three best. Orders that do not fit are left out.
+/// With a start: that one; where orders are open, all of them filled in, and branch and bound over those that keep what
+/// is given; where it has rules, their counts varied; then steps. Otherwise every schedule of the catalogue that fits;
+/// for every family the repetends with 1, 2, ... microbatches and, where it is small, branch and bound; then local
+/// search from the three best. Orders that do not fit are left out.
 ScheduleSearchAnswer search_schedules(const ScheduleSearch& search);
 
 }  // namespace plumb

@@ -70,9 +70,9 @@ constexpr std::array kPlanners{
             .paper = "Jeon et al., SoCC 2020",
             .year = 2020,
             .minimises = "time of operators on devices, placed in one pass",
-            .options = "etf",
-            .uncertain = "m-TOPO, with the option m-ETF; m-SCT, which needs a linear program, is not made; temporary "
-                         "memory is that of the stash",
+            .options = "etf sct",
+            .uncertain = "m-TOPO, with the option etf m-ETF, with sct m-SCT, whose linear program may have several "
+                         "solutions; temporary memory is that of the stash",
             .plan = plan_baechi},
     Planner{.name = "dnn-partitioning",
             .paper = "Tarnawski et al., NeurIPS 2020",

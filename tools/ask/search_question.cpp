@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "schedules/phases/phase_rules.hpp"
 #include "tools/options/choice.hpp"
+#include "tools/options/schedule_arguments.hpp"
 #include "tools/options/stash_limit.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/memory_limit.hpp"
@@ -14,6 +17,7 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kMostSearchedPasses = 1'000'000;
+constexpr std::int32_t kMostSearchedDevices = 1'000;
 
 enum class OneOrBoth : std::uint8_t { kFirst, kSecond, kBoth };
 
@@ -74,9 +78,12 @@ class SearchedJob {
 }  // namespace
 
 void SearchQuestion::add_to(OptionTable& options) {
+  options.positionals(names, 0, "NAME|FILE,schedule");
   options.group("Pipeline")
       .whole("devices,p", devices, {.least = 1, .most = 1'000}, "pipeline devices")
       .whole("microbatches,m", microbatches, {.least = 1, .most = kMostSearchedPasses}, "microbatches per update")
+      .whole("chunks,v", chunks, {.least = 1, .most = 1'000}, "with NAME or FILE.rules: stages per device")
+      .texts("opt", schedule_options, "KEY=VALUE", "with NAME or FILE.rules: an option of the schedule")
       .text("placement", placement, "HOW",
             "straight (one stage per device) or v (two, down the devices and back); default: both")
       .text("backward", backward, "HOW", "whole, or split into input and weight gradients; default: both");
@@ -90,11 +97,40 @@ void SearchQuestion::add_to(OptionTable& options) {
   simulation.add_messages_to(options);
 }
 
+std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, const CostDocuments& documents) const {
+  if (names.size() > 1) throw Error("search: " + names[1] + ": expected one schedule to start from");
+  if (names.empty() && (chunks || !schedule_options.empty())) {
+    throw Error("search: -v and --opt are those of a schedule to start from, expected one");
+  }
+  if (names.empty()) return std::nullopt;
+  const std::string& name = names.front();
+  ScheduleArguments sizes;
+  sizes.devices = devices;
+  sizes.microbatches = microbatches;
+  sizes.chunks = chunks;
+  sizes.options = schedule_options;
+  SearchGoal goal;
+  if (devices) goal = search_goal(asked, documents, static_cast<std::int32_t>(*devices));
+  check_schedule_name(name);
+  SearchStart start{.name = name, .schedule = load_schedule(name, sizes, goal)};
+  if (start.schedule.num_devices > kMostSearchedDevices) {
+    throw Error("search: " + name + " has " + std::to_string(start.schedule.num_devices) +
+                " devices, expected at most " + std::to_string(kMostSearchedDevices));
+  }
+  if (name.ends_with(kRulesExtension)) {
+    start.rules = RulesForSizes{.rules = phase_rules_from_text(read_text_file(name), name),
+                                .file = name,
+                                .params = schedule_params(name, sizes, goal)};
+  }
+  return start;
+}
+
 ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostDocuments& documents) const {
   const auto job = std::make_shared<SearchedJob>(asked, documents, simulation);
   ScheduleSearch search;
-  search.params.num_devices = static_cast<std::int32_t>(*devices);
-  search.params.num_microbatches = *microbatches;
+  search.start = start(asked, documents);
+  search.params.num_devices = search.start ? search.start->schedule.num_devices : static_cast<std::int32_t>(*devices);
+  search.params.num_microbatches = search.start ? search.start->schedule.num_microbatches : *microbatches;
   SearchGoal goal = search_goal(asked, documents, search.params.num_devices);
   search.params.costs = std::move(goal.costs);
   search.params.memory_limit = goal.memory_limit;
@@ -103,7 +139,7 @@ ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostD
   const OneOrBoth places = one_or_both(placement, "placement", {"straight", "v"});
   const OneOrBoth halves = one_or_both(backward, "backward", {"whole", "split"});
   search.straight = places != OneOrBoth::kSecond;
-  search.in_v = places != OneOrBoth::kFirst && *devices > 1;
+  search.in_v = places != OneOrBoth::kFirst && search.params.num_devices > 1;
   search.whole = halves != OneOrBoth::kSecond;
   search.split = halves != OneOrBoth::kFirst;
   search.most_repeated = repeated.value_or(search.most_repeated);
@@ -113,26 +149,28 @@ ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostD
 }
 
 OrderSearchAnswer SearchQuestion::answer() const {
-  if (!devices) throw Error("search: -p is missing, expected the number of pipeline devices");
-  if (!microbatches) throw Error("search: -m is missing, expected the microbatches per update");
+  if (names.empty() && !devices) throw Error("search: -p is missing, expected the number of pipeline devices");
+  if (names.empty() && !microbatches) throw Error("search: -m is missing, expected the microbatches per update");
   if (costs.jitter) throw Error("search: --jitter: orders are compared without it, expected none");
   CostArguments asked = costs;
   asked.assume_where_missing();
   if (!asked.cost.empty()) asked.per_device = true;
   const CostDocuments documents = load_cost_documents(asked);
   OrderSearchAnswer answer;
-  answer.found = search_schedules(search_of(asked, documents));
-  answer.devices = *devices;
-  answer.microbatches = *microbatches;
+  const ScheduleSearch search = search_of(asked, documents);
+  answer.found = search_schedules(search);
+  answer.devices = search.params.num_devices;
+  answer.microbatches = search.params.num_microbatches;
+  if (search.start) answer.start = search.start->name;
   answer.memory_limit = asked.memory_limit;
   answer.counts_stashes = !asked.cost.empty() && asked.memory.empty();
   if (answer.found.orders.empty()) return answer;
   const SearchedJob job(asked, documents, simulation);
   SearchedOrder& best = answer.found.orders.front();
   answer.costs = job.description(best.schedule);
-  if (best.origin != OrderOrigin::kCatalogue) best.schedule.name = "searched";
-  best.schedule.parameters["p"] = *devices;
-  best.schedule.parameters["m"] = *microbatches;
+  if (best.origin != OrderOrigin::kCatalogue && best.origin != OrderOrigin::kGiven) best.schedule.name = "searched";
+  best.schedule.parameters["p"] = answer.devices;
+  best.schedule.parameters["m"] = answer.microbatches;
   best.schedule.parameters["found_by"] = best.name;
   if (best.bound > 0) {
     best.schedule.parameters["makespan_bound_ms"] = static_cast<double>(to_ns(best.bound, best.timeline.base)) * 1e-6;

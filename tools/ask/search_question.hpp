@@ -15,12 +15,15 @@ namespace plumb {
 
 /// The best order for given costs and memory. Every member has the default of the option that fills it.
 struct SearchQuestion {
-  static constexpr const char* kUsage = "search [options]";
+  static constexpr const char* kUsage = "search [NAME|FILE] [options]";
 
+  std::vector<std::string> names;  ///< a schedule to start from, or none
   std::optional<std::int64_t> devices;
   std::optional<std::int64_t> microbatches;
-  std::string placement;  ///< "straight", "v"; empty: both
-  std::string backward;   ///< "whole", "split"; empty: both
+  std::optional<std::int64_t> chunks;         ///< of the schedule to start from
+  std::vector<std::string> schedule_options;  ///< of the schedule to start from
+  std::string placement;                      ///< "straight", "v"; empty: both
+  std::string backward;                       ///< "whole", "split"; empty: both
   std::optional<std::int64_t> repeated;
   std::optional<std::int64_t> nodes;
   std::optional<std::int64_t> simulations;
@@ -35,6 +38,8 @@ struct SearchQuestion {
   OrderSearchAnswer answer() const;
 
  private:
+  /// The schedule to start from. Throws `Error` for more than one, and for options of one where there is none.
+  std::optional<SearchStart> start(const CostArguments& costs, const CostDocuments& documents) const;
   ScheduleSearch search_of(const CostArguments& costs, const CostDocuments& documents) const;
 };
 

@@ -14,17 +14,19 @@ namespace plumb {
 namespace {
 
 /// Options of the search itself; a simulation of its answer has none of them. All take a value.
-constexpr std::array<std::string_view, 12> kOwnOptions{
-    "-p",          "--devices", "-m",      "--microbatches", "-o",        "--output", "--json",
-    "--placement", "--repeat",  "--nodes", "--simulations",  "--backward"};
+constexpr std::array<std::string_view, 15> kOwnOptions{
+    "-p",          "--devices", "-m",      "--microbatches", "-o",         "--output", "--json",
+    "--placement", "--repeat",  "--nodes", "--simulations",  "--backward", "-v",       "--chunks",
+    "--opt"};
 
 bool is_own(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
   return std::ranges::find(kOwnOptions, name) != kOwnOptions.end();
 }
 
-/// The command that simulates the document `file` as the search did, whose command line was `arguments`.
-std::string simulate_command(const CommandLine& arguments, const std::string& file) {
+/// The command that simulates the document `file` as the search did, whose command line was `arguments`. `start`: the
+/// schedule that it names; empty: none.
+std::string simulate_command(const CommandLine& arguments, const std::string& start, const std::string& file) {
   std::string command = "plumbline simulate " + file;
   bool abstract = true;
   bool per_device = false;
@@ -35,7 +37,7 @@ std::string simulate_command(const CommandLine& arguments, const std::string& fi
       if (word.find('=') == std::string::npos) ++i;
       continue;
     }
-    if (short_with_value) continue;
+    if (short_with_value || word == start) continue;
     abstract = abstract && !word.starts_with("--network") && !word.starts_with("--profile");
     per_device = per_device || word == "--per-device";
     command += " " + word;
@@ -52,8 +54,11 @@ ExitStatus run_search(const CommandLine& arguments) {
       SearchQuestion::kUsage,
       "Searches the best order for given costs and memory: all schedules of the catalogue that fit, orders that\n"
       "repeat with a proved smallest period, all orders of small pipelines by branch and bound, and steps from the\n"
-      "best of these. A lower bound says how much shorter any order of the same passes could be. Abstract costs are\n"
-      "those of a device. Exit status 3: no order fits in memory.");
+      "best of these. A lower bound says how much shorter any order of the same passes could be. With NAME or FILE "
+      "that\n"
+      "schedule is improved: open orders are filled in, counts of rules varied, passes and pairs moved. Abstract "
+      "costs\n"
+      "are those of a device. Exit status 3: no order fits in memory.");
   SearchQuestion question;
   std::string output;
   std::string json;
@@ -77,7 +82,8 @@ ExitStatus run_search(const CommandLine& arguments) {
   if (schedule_file) schedule_file->finish(schedule_to_json(answer.found.orders.front().schedule));
   if (output == "-" || json == "-") return ExitStatus::kDone;
   print(order_search_text(answer));
-  if (!output.empty()) print("\nthe same by the simulator:\n  " + simulate_command(arguments, output) + "\n");
+  if (!output.empty())
+    print("\nthe same by the simulator:\n  " + simulate_command(arguments, answer.start, output) + "\n");
   return ExitStatus::kDone;
 }
 

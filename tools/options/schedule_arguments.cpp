@@ -13,9 +13,6 @@
 namespace plumb {
 namespace {
 
-/// Of a schedule of any size (schedules/phases/RULES.md).
-constexpr std::string_view kRulesExtension = ".rules";
-
 constexpr NumberRange kPositive32{1, std::numeric_limits<std::int32_t>::max()};
 
 /// "all", "2" or "1-2".

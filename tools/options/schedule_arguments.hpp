@@ -37,6 +37,9 @@ struct SearchGoal {
   double memory_limit = 0;
 };
 
+/// Of files of rules for schedules of any size (schedules/phases/RULES.md).
+inline constexpr std::string_view kRulesExtension = ".rules";
+
 /// Whether `name_or_file` is a document or a program: "-", a path, an existing file, or exec:FILE. Names of the
 /// catalogue never are.
 bool is_schedule_file(const std::string& name_or_file);

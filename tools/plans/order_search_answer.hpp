@@ -12,6 +12,7 @@ struct OrderSearchAnswer {
   ScheduleSearchAnswer found;
   std::int64_t devices = 0;
   std::int64_t microbatches = 0;
+  std::string start;            ///< the schedule that was started from; empty: none
   std::string costs;            ///< "F=1,B=2", "llama3-8b on h100"
   std::string memory_limit;     ///< as given; empty: none
   bool counts_stashes = false;  ///< memory is counted in stashes of 1/p of the model

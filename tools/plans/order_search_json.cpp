@@ -8,7 +8,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOriginKeys{"catalogue", "repetend", "exact", "steps"};
+constexpr std::array<std::string_view, 7> kOriginKeys{"catalogue", "repetend", "exact", "steps",
+                                                      "given",     "counts",   "filled"};
 
 nlohmann::ordered_json order_json(const SearchedOrder& order) {
   const Timebase base = order.timeline.base;
@@ -60,6 +61,7 @@ std::string order_search_json(const OrderSearchAnswer& answer) {
   nlohmann::ordered_json document{{"format", "plumbline-search"}, {"version", 1},
                                   {"devices", answer.devices},    {"microbatches", answer.microbatches},
                                   {"costs", answer.costs},        {"memory_limit", answer.memory_limit}};
+  if (!answer.start.empty()) document["start"] = answer.start;
   if (const SearchedOrder* known = found.best_of_catalogue()) document["best_of_catalogue"] = order_json(*known);
   document["catalogue_tried"] = found.catalogue_tried;
   document["catalogue_fits"] = found.catalogue_fits;

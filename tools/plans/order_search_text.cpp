@@ -9,7 +9,8 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostListed = 8;
-constexpr std::array<std::string_view, 4> kOriginNames{"catalogue", "repeats", "exact", "steps"};
+constexpr std::array<std::string_view, 7> kOriginNames{"catalogue", "repeats", "exact",    "steps",
+                                                       "given",     "counts",  "filled in"};
 
 std::string ticks_text(Ticks ticks, Timebase base) { return time_text(to_ns(ticks, base)); }
 
@@ -33,11 +34,26 @@ std::string peak_text(const SearchedOrder& order, bool counts_stashes) {
   return number_text(several ? stashes * schedule.num_devices / schedule.num_stages : stashes);
 }
 
+/// The schedule that was started from, beside the best.
+std::string as_given_text(const OrderSearchAnswer& answer) {
+  const auto& orders = answer.found.orders;
+  const auto given = std::ranges::find(orders, OrderOrigin::kGiven, &SearchedOrder::origin);
+  if (given == orders.end()) {
+    const auto filled = std::ranges::find(orders, OrderOrigin::kFilled, &SearchedOrder::origin);
+    return filled == orders.end() ? "does not fit" : "has open orders";
+  }
+  const double more =
+      static_cast<double>(given->timeline.makespan) / static_cast<double>(orders.front().timeline.makespan) - 1;
+  return ticks_text(given->timeline.makespan, given->timeline.base) +
+         (more > 0 ? ", " + percent_text(more) + " longer" : "");
+}
+
 std::string best_text(const OrderSearchAnswer& answer) {
   const SearchedOrder& best = answer.found.orders.front();
   const Timebase base = best.timeline.base;
   TextTable table({{""}, {""}});
-  table.add_row({"search", "p " + std::to_string(answer.devices) + ", m " + std::to_string(answer.microbatches)});
+  table.add_row({"search", (answer.start.empty() ? "" : answer.start + ", ") + "p " + std::to_string(answer.devices) +
+                               ", m " + std::to_string(answer.microbatches)});
   table.add_row({"costs", answer.costs});
   if (!answer.memory_limit.empty()) table.add_row({"memory limit", answer.memory_limit});
   table.add_row({"best order", best.name});
@@ -45,6 +61,13 @@ std::string best_text(const OrderSearchAnswer& answer) {
   table.add_row({"lower bound", best.bound == 0 ? "not known" : ticks_text(best.bound, base)});
   table.add_row({"gap", gap_text(best)});
   const SearchedOrder* known = answer.found.best_of_catalogue();
+  if (!answer.start.empty()) {
+    table.add_row({"as given", as_given_text(answer)});
+    table.add_row({"effort", std::to_string(answer.found.nodes) + " nodes, " +
+                                 std::to_string(answer.found.simulations) + " simulations"});
+    const std::string text = table.to_string();
+    return text.substr(text.find('\n') + 1);
+  }
   if (known == nullptr) {
     table.add_row({"best of the catalogue", "none fits"});
   } else {
@@ -104,7 +127,8 @@ std::string no_order_text(const OrderSearchAnswer& answer) {
 }
 
 std::string order_search_text(const OrderSearchAnswer& answer) {
-  return best_text(answer) + "\n" + orders_text(answer) + "\n" + families_text(answer);
+  const std::string families = answer.found.families.empty() ? "" : "\n" + families_text(answer);
+  return best_text(answer) + "\n" + orders_text(answer) + families;
 }
 
 }  // namespace plumb

@@ -24,6 +24,8 @@ CASES = [
       for cost in ('F=2,I=3,W=1', 'F=5,I=6,W=4') for p, m, limit in ((4, 12, 3), (8, 16, 6))],
     *[('slow links', f'-p {p} -m {m} --memory-limit {limit} --cost F=1,I=1,W=1,comm={comm}')
       for comm in (0.5, 1) for p, m, limit in ((4, 12, 4), (8, 16, 8))],
+    *[('slow links, one stage per device', f'-p {p} -m {m} --memory-limit {p} --placement straight --cost F=1,I=1,W=1,comm={comm}')
+      for p, m in ((4, 12), (8, 16)) for comm in (0.5, 1, 2)],
     *[('unequal stages', f'-p {p} -m {m} --network {network} --cluster {cluster} --partition equal --memory-limit {limit}')
       for network, cluster, p, m, limit in (
           ('gpt2-small', 'a100-1x4', 4, 12, '2GiB'), ('gpt2-small', 'v100-4x1', 4, 12, '2GiB'),

@@ -54,6 +54,47 @@ TEST_CASE("the command that search prints gives the same makespan and fits") {
   }
 }
 
+TEST_CASE("a search from a schedule is never worse than it, and the command that it prints gives the same") {
+  const ScratchDirectory scratch;
+  scratch.write("a.rules",
+                "option k = 2\nneed m % k == 0\nlet warmup = min(p-d, m/k)-1\nwarmup: k*F0\n"
+                "m/k-warmup: k*F0 k*B0\nwarmup: k*B0\n");
+  scratch.write(
+      "open.json",
+      R"({"format": "plumbline-schedule", "version": 1, "name": "open", "parameters": {}, "num_devices": 2, "num_stages": 2,
+                    "num_microbatches": 4, "microbatches_per_update": 4, "placement": [[[0], [1]]],
+                    "weights": {"policy": "flush"}, "devices": [["0F0", "0F1", "0F2", "0B0"], []]})");
+  for (const std::string start :
+       {"a.rules -p 4 -m 8 --opt k=4 --cost F=1,B=2,comm=1", "open.json --cost F=1,B=2 --memory-limit 3",
+        "dualpipev -p 4 -m 8 --cost F=1,B=2,FB=2.5", "interleaved -p 2 -m 4 -v 2 --cost F=1,B=2"}) {
+    CAPTURE(start);
+    const CommandResult searched =
+        run_command("plumbline search " + start + " --simulations 300 -o order.json --json found.json", scratch.path());
+    CAPTURE(searched.err);
+    REQUIRE(searched.status == 0);
+    const auto found = nlohmann::json::parse(text_in(scratch, "found.json"));
+    CHECK(found.at("start") == start.substr(0, start.find(' ')));
+    for (const auto& order : found.at("orders")) {
+      CHECK(order.at("makespan_ns") >= found.at("orders").at(0).at("makespan_ns"));
+    }
+    const std::size_t at = searched.out.find("\n  plumbline simulate ");
+    REQUIRE(at != std::string::npos);
+    const std::string command = searched.out.substr(at + 3, searched.out.find('\n', at + 3) - at - 3);
+    CAPTURE(command);
+    const CommandResult again = run_command(command + " --json -", scratch.path());
+    CAPTURE(again.err);
+    CHECK(nlohmann::json::parse(again.out).at("makespan_ns") == found.at("orders").at(0).at("makespan_ns"));
+    CHECK(run_command("plumbline validate order.json", scratch.path()).status == 0);
+  }
+  const auto error = [&](const std::string& options) {
+    return run_command("plumbline search " + options, scratch.path()).err;
+  };
+  CHECK(error("-p 2 -m 2 -v 2") ==
+        "plumbline: error: search: -v and --opt are those of a schedule to start from, expected one\n");
+  CHECK(error("1f1b gpipe -p 2 -m 2") == "plumbline: error: search: gpipe: expected one schedule to start from\n");
+  CHECK(error("gems -p 2 -m 2").empty());
+}
+
 TEST_CASE("search says in one line what is missing, and with status 3 that nothing fits") {
   const ScratchDirectory scratch;
   const auto error = [&](const std::string& options) {

@@ -6,6 +6,7 @@
 #include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/operators/favourite_children.hpp"
 
 namespace plumb {
 namespace {
@@ -19,6 +20,7 @@ class OperatorRun {
     device_free_.assign(devices_, 0);
     sender_free_.assign(devices_, 0);
     room_.assign(devices_, problem.memory_bytes > 0 ? static_cast<double>(problem.memory_bytes) : kNever);
+    last_.assign(devices_, graph_.size());
     end_.assign(graph_.size(), 0);
     device_.assign(graph_.size(), devices_);
     missing_.assign(graph_.size(), 0);
@@ -37,15 +39,17 @@ class OperatorRun {
     return kStateCopies * static_cast<double>(node.parameter_bytes) + static_cast<double>(node.stash_bytes);
   }
 
-  /// When `op` could start on `device`.
-  double start(std::size_t op, std::size_t device) const {
-    double start = device_free_[device];
-    for (const std::int32_t from : near_.before[op]) {
-      const double sends = std::max(end_[at(from)], sender_free_[device_[at(from)]]);
-      start = std::max(start, device_[at(from)] == device ? end_[at(from)] : sends + transfer(from));
-    }
-    return start;
+  std::size_t last_on(std::size_t device) const { return last_[device]; }
+
+  /// When all inputs of `op` could be on every device.
+  double urgent_from(std::size_t op) const {
+    double latest = 0;
+    for (std::size_t device = 0; device < devices_; ++device) latest = std::max(latest, arrival(op, device));
+    return latest;
   }
+
+  /// When `op` could start on `device`.
+  double start(std::size_t op, std::size_t device) const { return std::max(device_free_[device], arrival(op, device)); }
 
   void place(std::size_t op, std::size_t device) {
     const double begin = start(op, device);
@@ -59,15 +63,26 @@ class OperatorRun {
     const double speed = problem_.speed_of(static_cast<std::int32_t>(device));
     end_[op] = begin + (node.loads_data ? 0 : static_cast<double>(node.total_ns()) / speed);
     device_free_[device] = end_[op];
+    last_[device] = op;
     for (const std::int32_t to : near_.after[op]) --missing_[at(to)];
   }
 
   double makespan() const { return *std::max_element(end_.begin(), end_.end()); }
 
- private:
   double transfer(std::int32_t from) const {
     const double bytes_per_s = problem_.bytes_per_s_between(static_cast<std::int32_t>(devices_));
     return static_cast<double>(graph_.nodes[at(from)].output_bytes) / bytes_per_s * 1e9;
+  }
+
+ private:
+  /// When all inputs of `op` are on `device`.
+  double arrival(std::size_t op, std::size_t device) const {
+    double latest = 0;
+    for (const std::int32_t from : near_.before[op]) {
+      const double sends = std::max(end_[at(from)], sender_free_[device_[at(from)]]);
+      latest = std::max(latest, device_[at(from)] == device ? end_[at(from)] : sends + transfer(from));
+    }
+    return latest;
   }
 
   const PlanProblem& problem_;
@@ -77,6 +92,7 @@ class OperatorRun {
   std::vector<double> device_free_;
   std::vector<double> sender_free_;
   std::vector<double> room_;
+  std::vector<std::size_t> last_;     ///< operator by device; as many as there are operators: none
   std::vector<double> end_;           ///< by operator
   std::vector<std::size_t> device_;   ///< by operator; `devices_`: not placed
   std::vector<std::size_t> missing_;  ///< inputs that are not placed
@@ -108,8 +124,38 @@ void place_by_topology(const LayerGraph& graph, OperatorRun& run) {
   }
 }
 
-/// Of all operators that are ready and devices with room, the pair that can start earliest, again and again.
-void place_by_earliest_start(const LayerGraph& graph, OperatorRun& run, const StopSign& stop) {
+FavouriteChildren favourites_of(const PlanProblem& problem, const OperatorRun& run) {
+  const LayerGraph& graph = problem.network.layers;
+  DelayedWork work;
+  for (const LayerNode& node : graph.nodes) {
+    work.times.push_back(node.loads_data ? 0 : static_cast<double>(node.total_ns()));
+  }
+  for (const LayerEdge& edge : graph.edges) {
+    work.edges.push_back({at(edge.from), at(edge.to), run.transfer(edge.from)});
+  }
+  return favourite_children(work, problem.stop);
+}
+
+/// Whether `device` keeps itself free for the favourite child of what it has just run, in place of `op`: it is ready,
+/// and this is where it could start first. Operators that could start at the same time on every device come before it.
+bool is_reserved(const OperatorRun& run, const FavouriteChildren& children, std::size_t op, std::size_t device) {
+  const std::size_t last = run.last_on(device);
+  if (last >= children.favourite.size()) return false;
+  const std::size_t child = children.favourite[last];
+  if (child >= children.favourite.size() || child == op || !run.is_ready(child) || !run.has_room(child, device)) {
+    return false;
+  }
+  const double here = run.start(child, device);
+  for (std::size_t other = 0; other < run.devices(); ++other) {
+    if (run.has_room(child, other) && run.start(child, other) < here) return false;
+  }
+  return run.urgent_from(op) > run.start(op, device);
+}
+
+/// Of all operators that are ready and devices with room (and, with `children`, not reserved), the pair that can start
+/// earliest, again and again.
+void place_by_earliest_start(const LayerGraph& graph, OperatorRun& run, const FavouriteChildren& children,
+                             const StopSign& stop) {
   for (std::size_t placed = 0; placed < graph.size(); ++placed) {
     stop.check();
     double earliest = kNever;
@@ -121,6 +167,7 @@ void place_by_earliest_start(const LayerGraph& graph, OperatorRun& run, const St
       first_ready = std::min(first_ready, op);
       for (std::size_t device = 0; device < run.devices(); ++device) {
         if (!run.has_room(op, device) || run.start(op, device) >= earliest) continue;
+        if (is_reserved(run, children, op, device)) continue;
         earliest = run.start(op, device);
         best_op = op;
         best_device = device;
@@ -134,14 +181,18 @@ void place_by_earliest_start(const LayerGraph& graph, OperatorRun& run, const St
 }  // namespace
 
 /// Baechi (Jeon et al., SoCC 2020): operators on devices with memory, placed in one pass. m-TOPO fills devices in
-/// topological order; m-ETF (option `etf`) takes the earliest start over all ready operators and devices. Times are
-/// those of forward and backward together, each output is sent once to every reader on another device.
+/// topological order; m-ETF (option `etf`) takes the earliest start over all ready operators and devices; m-SCT (option
+/// `sct`) is m-ETF in which a device waits for the favourite child of what it has just run (`favourite_children`).
+/// Times are those of forward and backward together, each output is sent once to every reader on another device.
 Plan plan_baechi(const PlanProblem& problem) {
   problem.stop.check();
   const LayerGraph& graph = problem.network.layers;
   OperatorRun run(problem);
-  if (problem.flag("etf")) {
-    place_by_earliest_start(graph, run, problem.stop);
+  const bool sct = problem.flag("sct");
+  if (sct && problem.flag("etf")) throw Error("baechi: options etf and sct, expected one of them");
+  if (sct || problem.flag("etf")) {
+    const FavouriteChildren children = sct ? favourites_of(problem, run) : FavouriteChildren{};
+    place_by_earliest_start(graph, run, children, problem.stop);
   } else {
     place_by_topology(graph, run);
   }
