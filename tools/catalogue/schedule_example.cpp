@@ -46,7 +46,9 @@ std::string natural_costs(const Schedule& schedule) {
   if (schedule.vocabulary) costs += ",S=0.5,T=0.5";
   if (ops.contains(Op::kX)) {
     double least = 1;
-    for (const auto& [number, extra] : schedule.extras) least = std::min(least, extra.units);
+    for (const auto& [number, extra] : schedule.extras) {
+      if (extra.units > 0) least = std::min(least, extra.units);
+    }
     costs += ",X=" + number_text(1 / least);
   }
   return costs;
