@@ -48,7 +48,8 @@ class FrameReader {
 
  private:
   void read_options() {
-    for (const auto& [name, value] : params_.options) {
+    for (const auto& given : params_.options) {
+      const std::string& name = given.first;
       const bool known = std::ranges::any_of(rules_.options, [&](const PhaseOption& one) { return one.name == name; });
       if (known) continue;
       std::string all;
