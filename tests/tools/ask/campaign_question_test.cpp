@@ -94,7 +94,8 @@ TEST_CASE("several times between failures are one table, in which each column is
   one.mtbf = "4";
   CHECK(campaign_json(answers[1]) == campaign_json(one.answer()));
   const std::string text = campaign_sweep_text(answers, question.failure_times());
-  CHECK(text.find("rule        2 h") != std::string::npos);
+  CHECK(text.find("samples per second, by the mean hours until a node fails:\n\nrule ") != std::string::npos);
+  CHECK(text.find(" 2 h ") < text.find(" 8 h\n"));
   CHECK(text.find("\nswarm ") != std::string::npos);
   CHECK(text.find("\nbest ") != std::string::npos);
   CHECK(error_message([&] { question.answer(); }) == "campaign: --mtbf names 3 times; expected one");
