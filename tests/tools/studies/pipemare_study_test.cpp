@@ -316,6 +316,7 @@ TEST_CASE("more updates are measured by delay, and decide what to take between t
   const StudyTask* task = &study.tasks[0];
   CHECK(row({{task, 1.5, 1.1, true}, {task, 2, 1.2, true}})[11] == "1.10 to 1.20x");
   CHECK(row({{task, 1.5, 1.4, true}})[13] == "ZB-H1, PipeMare gains 3 % at most");
+  CHECK(row({{task, 1.5, 1.3, true}, {task, 1.6, 1.2, false}})[11] == "at least 1.30x");
   CHECK(row({{task, 1.5, 3, true}, {task, 2, 4, true}})[13] == "ZB-H1");
 }
 

@@ -105,7 +105,8 @@ struct NeededUpdates {
 NeededUpdates needed_updates(double delay, const std::vector<MeasuredFactor>& measured) {
   NeededUpdates needed;
   for (const MeasuredFactor& at : measured) {
-    if (at.delay <= delay) needed.least = std::max(at.factor, 1.0);
+    // More than a factor that was not enough says nothing about less.
+    if (at.delay <= delay) needed.least = std::max(at.factor, at.reached ? 1.0 : needed.least);
     if (at.delay >= delay && at.reached && !needed.most) needed.most = std::max(at.factor, needed.least);
   }
   return needed;

@@ -32,8 +32,8 @@ Plot over_rates(const Study& study, const StudyTask& task, const std::vector<Stu
             .marks = {}};
   for (std::size_t m = 0; m < study.methods.size(); ++m) {
     PlotSeries series{.name = study.methods[m].title, .x = {}, .y = {}};
-    series.colour = m;
-    series.dashed = m == 0 || m >= kPlotColours.size();  // colours come again
+    series.colour = method_colour(m);
+    series.dashed = m == 0 || m >= kPlotColours.size();
     series.points = true;
     for (const std::string& rate : all_rates(task)) {
       const StudySetting setting = rule_setting(task, study.methods[m], rate);

@@ -115,8 +115,8 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
     if (values.empty()) continue;
     PlotSeries& series = plot.series.emplace_back();
     series.name = study.methods[m].title;
-    series.colour = m;
-    series.dashed = m == 0 || m >= kPlotColours.size();  // colours come again
+    series.colour = method_colour(m);
+    series.dashed = m == 0 || m >= kPlotColours.size();
     for (const auto& [update, seeds] : values) {
       const SeedMean of = estimate(seeds);
       const double half = of.half_width.value_or(0);
@@ -130,6 +130,11 @@ Plot curves(const Study& study, const StudyTask& task, const std::vector<StudyRu
 }
 
 }  // namespace
+
+std::size_t method_colour(std::size_t place) {
+  const std::size_t colours = kPlotColours.size();
+  return place < colours ? place : 1 + (place - colours) % (colours - 1);
+}
 
 std::string quality_text(const StudyTask& task, const std::optional<SeedMean>& of) {
   return estimate_text(of, task.by_accuracy ? 100 : 1, task.by_accuracy ? 2 : 4);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,10 @@
 #include "tools/studies/pipemare/study_figures.hpp"
 
 namespace plumb {
+
+/// Colour of the method at that place of the study. Where colours come again, dashed, that of the first one, which is
+/// dashed itself, is left out.
+std::size_t method_colour(std::size_t place);
 
 /// "98.31 ± 0.42": accuracy in percent, or loss.
 std::string quality_text(const StudyTask& task, const std::optional<SeedMean>& of);
