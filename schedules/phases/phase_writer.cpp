@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::int64_t kMostExpanded = 20'000'000;
 
-using Kind = PhaseStatement::Kind;
-
 /// Expands the rules of one device.
 class PhaseWriter {
  public:
@@ -66,18 +64,18 @@ class PhaseWriter {
     for (std::size_t at = begin; at < end; ++at) {
       const PhaseStatement& statement = rules_.statements[at];
       step(statement.where);
-      if (statement.kind == Kind::kLet) {
+      if (statement.kind == PhaseStatement::Kind::kLet) {
         names_[statement.name] = count(at);
-      } else if (statement.kind == Kind::kNeed) {
+      } else if (statement.kind == PhaseStatement::Kind::kNeed) {
         if (value(statement.value, statement.where) == 0) throw Error(statement.where + ": needs " + statement.value);
-      } else if (statement.kind == Kind::kStream) {
+      } else if (statement.kind == PhaseStatement::Kind::kStream) {
         take_stream(statement);
-      } else if (statement.kind == Kind::kPhase) {
+      } else if (statement.kind == PhaseStatement::Kind::kPhase) {
         phase(statement, turns(at));
-      } else if (statement.kind == Kind::kAt) {
+      } else if (statement.kind == PhaseStatement::Kind::kAt) {
         slot_ = value(statement.value, statement.where);
         phase(statement, 1);
-      } else if (statement.kind == Kind::kFor || statement.kind == Kind::kSorted) {
+      } else if (statement.kind == PhaseStatement::Kind::kFor || statement.kind == PhaseStatement::Kind::kSorted) {
         block(at);
         at = statement.end;
       }
@@ -93,7 +91,7 @@ class PhaseWriter {
 
   void block(std::size_t at) {
     const PhaseStatement& statement = rules_.statements[at];
-    if (statement.kind == Kind::kFor) {
+    if (statement.kind == PhaseStatement::Kind::kFor) {
       const std::int64_t count = turns(at);
       for (std::int64_t i = 0; i < count; ++i) {
         step(statement.where);
