@@ -16,9 +16,15 @@ std::vector<JobLayout> layouts_to_compare(LayoutBook& book, std::int32_t most, J
   return {layouts.begin(), layouts.end()};
 }
 
-/// Expected samples of one interval in `to`, after `from` in the interval before.
-double interval_samples(LayoutBook& book, JobLayout from, JobLayout to, const std::vector<IntervalNodes>& nodes,
+struct LayoutChange {
+  JobLayout from;  ///< in the interval before
+  JobLayout to;
+};
+
+/// Expected samples of one interval after a change.
+double interval_samples(LayoutBook& book, const LayoutChange& change, const std::vector<IntervalNodes>& nodes,
                         std::size_t at, const LookAhead& look) {
+  const auto& [from, to] = change;
   const std::int32_t before = at > 0 ? nodes[at - 1].ready : 0;
   const std::int32_t went = std::min(nodes[at].went, before);
   const double kept = from == to ? spared(before, to.nodes(), went) : 0.0;
@@ -87,7 +93,7 @@ std::optional<JobLayout> layout_ahead(LayoutBook& book, const std::vector<Interv
       for (std::size_t to = 0; to < layouts.size(); ++to) {
         if (layouts[to].nodes() > nodes[at].ready) continue;
         const JobLayout before = at == now ? current : layouts[from];
-        const double sum = interval_samples(book, before, layouts[to], nodes, at, look) + best[to];
+        const double sum = interval_samples(book, {before, layouts[to]}, nodes, at, look) + best[to];
         if (sum <= sums[from]) continue;
         sums[from] = sum;
         if (at == now) chosen = layouts[to];

@@ -50,6 +50,7 @@ LAUNCHES = {
     "llama2_70b_nemo.yaml": ["--cluster", "h100-16x8", "--tp", "4", "--pp", "4,8", "--chunks", "2,4"],
     "megatron.log": ["--cluster", "h100-2x8", "--pp", "2,4", "--memory-limit", "160GiB"],
     "mixtral_8x7b.sh": ["--cluster", "h100-4x8", "--tp", "1,2", "--pp", "4", "--ep", "4,8"],
+    "bloom_176b.slurm": ["--cluster", "jean-zay-48x8", "--tp", "4", "--pp", "10"],
     "zero3.json": ["--network", "llama3-8b", "--cluster", "h100-1x8", "--tp", "1", "--pp", "2,4"],
 }
 LAUNCH_RANGES = ["--cp", "1", "--microbatch-size", "1", "--recompute", "none,full"]
@@ -158,7 +159,7 @@ class Trips:
     def launched(self, name, options):
         """The plans for a job that exists; as that job computes, and priced as its own system runs."""
         before = self.reached
-        system = {".toml": "torchtitan", ".json": "deepspeed"}.get(pathlib.Path(name).suffix, "megatron")
+        system = {".toml": "torchtitan", ".json": "deepspeed", ".slurm": "deepspeed"}.get(pathlib.Path(name).suffix, "megatron")
         self.search(["--from", str(DATA / name), *options, *LAUNCH_RANGES], system)
         if self.reached == before:
             self.note_broken(f"plan --from {name}: found no plan")

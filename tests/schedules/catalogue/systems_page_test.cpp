@@ -37,8 +37,7 @@ std::vector<SystemRow> system_rows(const std::string& page) {
       cells.push_back(trimmed(line.substr(from, bar - from)));
       from = bar + 1;
     }
-    CAPTURE(line);
-    REQUIRE(cells.size() == 3);
+    if (cells.size() != 3) continue;  // a table of times
     rows.push_back({cells[0], cells[1], cells[2]});
   }
   return rows;

@@ -65,6 +65,7 @@ TEST_CASE("without events a campaign gives the samples of the steps, whatever th
             without.options = {{"restart", "0"}, {"every", "1e6"}};
           }
           if (rule.name == "parcae") without.options = {{"restart", "0"}};
+          if (rule.name == "swarm") without.options = {{"join", "0"}};
           return without;
         }(),
         rule.name, book);

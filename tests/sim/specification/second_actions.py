@@ -69,4 +69,5 @@ class Message:
         self.giver, self.taker, self.size, self.a, self.b = giver, taker, size, a, b
         self.issue, self.post, self.waited = giver, None, None  # step, steps before which
         self.posted = self.done = self.available = self.sent = self.start = None
+        self.buffered = True
         self.copy, self.order, self.send_batch, self.receive_batch, self.fronts = None, 0, None, None, []

@@ -172,10 +172,10 @@ class Memory:
     def just_before(self, s):
         sim = self.sim
         for m in sim.values:
-            if m.a == s.device and m.waited == s.at:
+            if m.buffered and m.a == s.device and m.waited == s.at:
                 self.change("transfer", -m.size)
         for m in sim.values:
-            if m.b == s.device and m.post == s.at:
+            if m.buffered and m.b == s.device and m.post == s.at:
                 self.change("transfer", m.size)
         for m in sim.messages:
             if m.copy is not None and m.copy.op == "EVICT" and m.a == s.device and m.waited == s.at:

@@ -251,6 +251,8 @@ class Simulator:
         self.collectives, self.joins, self.extra_waits = [], {}, {}
         of = lambda op, holder: [s.at for s in self.steps if s.op == op and s.holder == holder]
 
+        brought = {s for edge in self.doc.get("extra_edges", []) for what in edge[2:] for s in what.get("gradients", [])}
+
         def add(stage, members, size):
             ring = sorted({self.steps[m].device for m in members})
             time, routes = self.times[stage]["all_reduce"], self.case["routes"]
@@ -258,6 +260,8 @@ class Simulator:
                 hops = [routes[a][b] for a, b in zip(ring, ring[1:] + ring[:1])]
                 slowest = max(float(h[0]) + (size / len(ring) / h[1] * 1e9 if h[1] else 0) for h in hops)
                 time = int(2.0 * (len(ring) - 1) * slowest * self.ticks + 0.5)
+            if stage in brought:
+                time = 0
             for m in members:
                 self.joins.setdefault(m, []).append(len(self.collectives))
             self.collectives.append({"members": members, "time": time, "end": None, "left": len(members)})
@@ -290,9 +294,13 @@ class Simulator:
                 for k, j, _ in self.all_parts(step):
                     giver["B" if step.backward else step.op, step.stage, k, j] = step.at
         self.extra_edges, by_text = {}, {s.text(): s.at for s in self.steps}
+        self.carried = {}  # §5.3: bytes by both ends
         for edge in self.doc.get("extra_edges", []):
-            before, after = (by_text[parse(e)[0].text()] for e in edge)
+            before, after = (by_text[parse(e)[0].text()] for e in edge[:2])
             self.extra_edges.setdefault(after, []).append(before)
+            for what in edge[2:]:
+                size = sum(self.memory[s][kind[:-1]] for kind, stages in what.items() for s in stages) if self.memory else 0
+                self.carried[before, after] = self.carried.get((before, after), 0) + size
         plain = "latency" if self.comm else "end"
         for step in self.steps:
             stages, op = [], "B" if step.backward else step.op
@@ -316,7 +324,8 @@ class Simulator:
                     break
         for after, befores in self.extra_edges.items():
             step = self.steps[after]
-            step.waits += [[plain, b] for b in sorted(befores) if self.steps[b].device != step.device]
+            kind = lambda b: "message" if self.case["routes"] and (b, after) in self.carried else plain
+            step.waits += [[kind(b), b] for b in sorted(befores) if self.steps[b].device != step.device]
 
     @staticmethod
     def reads(step, load):
@@ -333,10 +342,12 @@ class Simulator:
         for giver, taker, i in pending:
             g, t = self.steps[giver], self.steps[taker]
             size = 0
-            for k, j, part in self.all_parts(g) if self.memory else []:
+            carried = self.carried.get((giver, taker))
+            for k, j, part in self.all_parts(g) if self.memory and carried is None else []:
                 if k in t.microbatches() and t.cut in (None, j):
                     size += self.share(part, self.memory[g.stage]["input_grad" if g.backward else "output"])
-            m = Message(giver, taker, size, g.device, t.device)
+            m = Message(giver, taker, size if carried is None else carried, g.device, t.device)
+            m.buffered = carried is None
             m.wait, m.send = t.waits[i], self.explicit_at(self.sends, g, t, t.device)
             if m.send is not None:
                 m.issue = max(giver, self.sends[m.send][1] - 1)
