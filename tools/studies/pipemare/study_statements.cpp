@@ -217,24 +217,24 @@ std::string when_it_pays(const std::vector<MeasuredFactor>& measured) {
          factors_text(measured) + "; so it pays only where 1F1B and zero-bubble idle more than that.";
 }
 
-/// "1.57 (9.66) points": how far the best variant of PipeMare, and naive training, end behind.
+/// "1.57 points (naive 9.66)": how far the best variant of PipeMare, and naive training, end behind.
 std::string short_gaps(const StudyTask& task, const std::vector<MethodFigures>& figures) {
   const auto text = [&](const MethodFigures* of) {
     if (of == nullptr) return std::string("not run");
     if (!of->gap) return std::string("diverged");
     return fixed_text(of->gap->mean * (task.by_accuracy ? 100 : 1), task.by_accuracy ? 1 : 2);
   };
-  return text(closest(figures, kPipeMare)) + " (" + text(figures_of(figures, "naive")) + ")" +
-         (task.by_accuracy ? " points" : " nats");
+  return text(closest(figures, kPipeMare)) + (task.by_accuracy ? " points" : " nats") + " (naive " +
+         text(figures_of(figures, "naive")) + ")";
 }
 
-/// "1 (0.33)": the best rate of that variant, and of naive training, as shares of the synchronous one.
+/// "1 (naive 0.33)": the best rate of that variant, and of naive training, as shares of the synchronous one.
 std::string short_rates(const std::vector<MethodFigures>& figures, const MethodFigures& first) {
   const auto share = [&](const MethodFigures* of) {
     if (of == nullptr || !of->bracketed) return std::string("not known");
     return number_text(parse_real(of->setting.rate, "rate") / parse_real(first.setting.rate, "rate"), 2);
   };
-  return share(closest(figures, kPipeMare)) + " (" + share(figures_of(figures, "naive")) + ")";
+  return share(closest(figures, kPipeMare)) + " (naive " + share(figures_of(figures, "naive")) + ")";
 }
 
 }  // namespace
@@ -262,10 +262,11 @@ std::string study_answer(const Study& study, const std::vector<StudyRun>& runs) 
   const std::string rates = by_task(study, runs, [&](const StudyTask&, const std::vector<MethodFigures>& figures) {
     return short_rates(figures, *figures_of(figures, first_name(study)));
   });
-  return "With every method at its own best learning rate and as many updates, the best variant of PipeMare (and naive "
-         "asynchronous training) ends behind synchronous training by " +
-         quality + ". What the corrections buy is learning rate: the best one as a share of the synchronous one is " +
-         rates + ". " + when_it_pays(measured_factors(study, runs, kFlushFreePipeMare));
+  return "How far the best variant of PipeMare ends behind synchronous training, each at its own best learning rate "
+         "and "
+         "after as many updates, beside naive asynchronous training: " +
+         quality + ". The learning rate at which it does best, as a share of the synchronous one: " + rates + ". " +
+         when_it_pays(measured_factors(study, runs, kFlushFreePipeMare));
 }
 
 }  // namespace plumb
