@@ -148,7 +148,7 @@ void place_stages(const PhaseRules& rules, const PhaseFrame& frame, Schedule& sc
 }
 
 WeightPolicy policy_named(std::string_view name, const std::string& where) {
-  const auto* found = std::ranges::find(kWeightPolicyNames, name);
+  const auto found = std::ranges::find(kWeightPolicyNames, name);
   if (found != kWeightPolicyNames.end()) return static_cast<WeightPolicy>(found - kWeightPolicyNames.begin());
   std::string all;
   for (const std::string_view one : kWeightPolicyNames) all += (all.empty() ? "" : ", ") + std::string(one);

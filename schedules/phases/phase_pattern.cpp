@@ -93,7 +93,7 @@ class PatternReader {
       pass.copy = rest.substr(1, colon - 2);
       rest.remove_prefix(colon + 1);
     }
-    const auto* named =
+    const auto named =
         std::ranges::find_if(kPatternOps, [&](const PatternOp& one) { return rest.starts_with(one.name); });
     if (named == kPatternOps.end()) fail_pass(word);
     pass.op = named->op;
