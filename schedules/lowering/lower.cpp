@@ -134,12 +134,10 @@ void add_runtime(State& state) {
   add_calls(state);
 }
 
-}  // namespace
-
-}  // namespace lowering
-
-Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster, const LowerOptions& options) {
-  using namespace lowering;
+/// What `go_on` makes of the checked schedule and its holders, before any list is unfolded.
+template <class GoOn>
+auto with_holders(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster,
+                  const LowerOptions& options, GoOn go_on) {
   check_supported(schedule, costs, cluster);
   check_costs(costs);
   check_expanded_size(schedule);
@@ -148,6 +146,11 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   describe(state);
   add_holders(state);
   note_validations(state);
+  return go_on(state);
+}
+
+/// The program of a state whose holders are there.
+Program unfolded(State& state) {
   add_lanes(state);
   add_collectives(state);
   if (state.adds_validations) find_validation_waits(state);
@@ -158,35 +161,38 @@ Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* 
   if (state.has_transfers()) {
     if (!runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
     const std::int32_t most = most_send_buffers(state.program);
-    if (most != 0) state.program.send_buffers.asked = std::max(1, options.send_buffers);
+    if (most != 0) state.program.send_buffers.asked = std::max(1, state.options.send_buffers);
     state.program.send_buffers.used = most;
   }
   if (state.program.asynchronous) {
-    WeightVersions versions = weight_versions(schedule, state.program);
+    WeightVersions versions = weight_versions(state.schedule, state.program);
     state.program.version_read = std::move(versions.read);
     state.program.kept_versions = std::move(versions.kept);
   } else if (state.validates) {
     keep_for_rollback(state);
   }
-  count_correction_buffers(schedule, state.program);
+  count_correction_buffers(state.schedule, state.program);
   add_runtime(state);
-  check_time(state.program, "schedule '" + schedule.name + "'");
+  check_time(state.program, "schedule '" + state.schedule.name + "'");
   return std::move(state.program);
+}
+
+}  // namespace
+
+}  // namespace lowering
+
+Program lower(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster, const LowerOptions& options) {
+  return lowering::with_holders(schedule, costs, cluster, options,
+                                [](lowering::State& state) { return lowering::unfolded(state); });
 }
 
 std::optional<WrittenProgram> lower_written(const Schedule& schedule, const StageCosts& costs, const Cluster* cluster,
                                             const LowerOptions& options) {
-  using namespace lowering;
-  check_supported(schedule, costs, cluster);
-  check_costs(costs);
-  check_expanded_size(schedule);
-  const StageCosts whole = with_whole_extras(with_whole_shares(costs, PartTable(schedule)), schedule.extras);
-  State state(schedule, whole, cluster, options);
-  describe(state);
-  if (runtime_costs(state) != RuntimeCosts{}) return std::nullopt;
-  add_holders(state);
-  note_validations(state);
-  return written_lanes(state);
+  using Written = std::optional<WrittenProgram>;
+  return lowering::with_holders(schedule, costs, cluster, options, [](lowering::State& state) -> Written {
+    if (lowering::runtime_costs(state) != RuntimeCosts{}) return std::nullopt;
+    return lowering::written_lanes(state);
+  });
 }
 
 }  // namespace plumb

@@ -44,6 +44,17 @@ inline Program program_of(const Case& c) {
 
 inline Timeline simulated(const Case& c, const SimOptions& options = {}) { return simulate(program_of(c), options); }
 
+/// Times of F, I, W and B that differ from stage to stage, and that no stage repeats soon.
+inline void set_uneven_times(StageCosts& costs) {
+  for (std::size_t s = 0; s < costs.times.size(); ++s) {
+    const auto k = static_cast<Ticks>(s);
+    costs.times[s].f = 100 + 17 * ((k * 7) % 5);
+    costs.times[s].i = 120 + 11 * ((k * 5) % 7);
+    costs.times[s].w = 80 + 13 * ((k * 3) % 4);
+    costs.times[s].b = costs.times[s].i + costs.times[s].w;
+  }
+}
+
 /// Ticks in units of the abstract costs (one unit = 1 ms).
 inline double in_units(Ticks ticks, Timebase base) {
   return static_cast<double>(ticks) / (static_cast<double>(base.ticks_per_ns) * 1e6);

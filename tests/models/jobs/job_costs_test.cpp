@@ -142,6 +142,26 @@ TEST_CASE("passes say which of their time is communication, which the other half
   CHECK(inner({}).f_comm == CommTime{});
 }
 
+TEST_CASE("overlapped products wait for the first part of what tensor ranks exchange; the others travel beside them") {
+  const Network network = load_network("megatron-22b");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 8);
+  const auto inner = [&](const Parallelism& job) {
+    return job_costs(network, partition, {cluster, 8, plain_rates()}, job).costs.times[3];
+  };
+  const StageTimes whole = inner({.tensor = 8, .sequence_parallel = true});
+  const StageTimes parts = inner({.tensor = 8, .sequence_parallel = true, .overlap_products = true});
+  // Twelve branches gather before their products and scatter behind them; one of eight parts is waited for.
+  const double part = static_cast<double>(network.samples * network.sequence) * 6144 * 2 / 8;
+  const auto group = device_group(cluster, 8, 1);
+  const double waits = 12 * (plain_rates().collective_s(CollectiveOp::kAllGather, group, part) +
+                             plain_rates().collective_s(CollectiveOp::kReduceScatter, group, part));
+  CHECK(static_cast<double>(parts.f_comm.shown) == doctest::Approx(waits * 1e9).epsilon(1e-6));
+  CHECK(parts.f < whole.f);
+  // Without a divided sequence there is nothing to exchange in parts.
+  CHECK(inner({.tensor = 8, .overlap_products = true}).f == inner({.tensor = 8}).f);
+}
+
 TEST_CASE("a host that starts kernels slowly holds the device up") {
   const Network network = load_network("gpt2-small");
   const Cluster cluster = load_cluster("a100");

@@ -10,6 +10,7 @@
 #include "schedules/phases/phase_rules.hpp"
 #include "sim/order_search/schedule_search.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -19,18 +20,7 @@ using namespace plumb;
 
 constexpr Ticks kOpenMs = 1'000'000;
 
-Schedule frame_with(std::int32_t devices, std::int64_t microbatches, const std::vector<std::string>& lists) {
-  Schedule schedule = looped_schedule("open", {.num_devices = devices, .num_microbatches = microbatches}, 1, 1);
-  for (const std::string& list : lists) {
-    DeviceList& device = schedule.devices.emplace_back();
-    for (std::size_t at = 0; at < list.size();) {
-      const std::size_t end = std::min(list.find(' ', at), list.size());
-      device.actions.push_back(parse_action(list.substr(at, end - at), "test"));
-      at = end + 1;
-    }
-  }
-  return schedule;
-}
+Schedule open_frame(const std::vector<std::string>& lists) { return testing::written_schedule(lists, 4); }
 
 /// The best that a search from `schedule` finds with so many stashes per device; 0: no limit.
 ScheduleSearchAnswer searched(const Schedule& schedule, const std::string& times, double limit) {
@@ -66,7 +56,7 @@ std::string actions_of(const DeviceList& list, const std::vector<std::string>& w
 }  // namespace
 
 TEST_CASE("empty lists are filled in with the optimum of 1F1B, and proved") {
-  const ScheduleSearchAnswer answer = searched(frame_with(3, 4, {"", "", ""}), "F=1,B=2", 0);
+  const ScheduleSearchAnswer answer = searched(open_frame({"", "", ""}), "F=1,B=2", 0);
   REQUIRE(!answer.orders.empty());
   CHECK(answer.orders.front().timeline.makespan == 18 * kOpenMs);  // (m + p - 1)(F + B)
   CHECK(answer.orders.front().bound == 18 * kOpenMs);
@@ -74,7 +64,7 @@ TEST_CASE("empty lists are filled in with the optimum of 1F1B, and proved") {
 
 TEST_CASE("what is given keeps its order, and the bound is that of orders that keep it") {
   // The first device does all its forwards first: the last one then waits for nothing but for them.
-  const Schedule gpipe = frame_with(2, 4, {"0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", ""});
+  const Schedule gpipe = open_frame({"0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", ""});
   const ScheduleSearchAnswer answer = searched(gpipe, "F=1,B=2", 0);
   REQUIRE(!answer.orders.empty());
   for (const SearchedOrder& order : answer.orders) {
@@ -83,7 +73,7 @@ TEST_CASE("what is given keeps its order, and the bound is that of orders that k
   }
   CHECK(answer.orders.front().timeline.makespan == 15 * kOpenMs);
   // 0B0 before 0F1 leaves one microbatch at a time: m p (F + B), although the other device is free.
-  const Schedule serial = frame_with(2, 4, {"0B0 0F1 0B1 0F2 0B2 0F3", ""});
+  const Schedule serial = open_frame({"0B0 0F1 0B1 0F2 0B2 0F3", ""});
   const ScheduleSearchAnswer slow = searched(serial, "F=1,B=2", 0);
   REQUIRE(!slow.orders.empty());
   CHECK(slow.orders.front().timeline.makespan == 24 * kOpenMs);
@@ -91,19 +81,19 @@ TEST_CASE("what is given keeps its order, and the bound is that of orders that k
 }
 
 TEST_CASE("a given order that memory does not allow is filled in by nothing") {
-  CHECK(searched(frame_with(2, 4, {"0F0 0F1 0F2", ""}), "F=1,B=2", 2).orders.empty() == false);
-  CHECK(searched(frame_with(2, 4, {"0F2 0B0", ""}), "F=1,B=2", 2).orders.empty());
+  CHECK(searched(open_frame({"0F0 0F1 0F2", ""}), "F=1,B=2", 2).orders.empty() == false);
+  CHECK(searched(open_frame({"0F2 0B0", ""}), "F=1,B=2", 2).orders.empty());
 }
 
 TEST_CASE("lists that cannot be a part of an order are refused with device and action") {
   const auto message = [](const std::vector<std::string>& lists) {
-    return testing::error_message([&] { searched(frame_with(2, 4, lists), "F=1,B=2", 0); });
+    return testing::error_message([&] { searched(open_frame(lists), "F=1,B=2", 0); });
   };
-  CHECK(message({"1F0", ""}) == "open: device 0: 1F0 is no pass of this device here");
-  CHECK(
-      message({"0F1 0F0", ""}) ==
-      "open: device 0: 0F0 comes behind microbatch 1, expected the microbatches of each pass in turn where orders are "
-      "open");
+  CHECK(message({"1F0", ""}) == "written: device 0: 1F0 is no pass of this device here");
+  CHECK(message({"0F1 0F0", ""}) ==
+        "written: device 0: 0F0 comes behind microbatch 1, expected the microbatches of each pass in turn where orders "
+        "are "
+        "open");
 }
 
 TEST_CASE("pairs are moved, joined and parted, and never get worse") {

@@ -40,14 +40,8 @@ void check_jump(const Schedule& schedule, const StageCosts& costs, bool must_jum
 
 StageCosts unequal(std::int32_t num_stages, Ticks comm) {
   StageCosts costs = abstract_costs("F=1,B=2", "", {.num_stages = num_stages});
-  for (std::size_t s = 0; s < costs.times.size(); ++s) {
-    const auto k = static_cast<Ticks>(s);
-    costs.times[s].f = 100 + 17 * ((k * 7) % 5);
-    costs.times[s].i = 120 + 11 * ((k * 5) % 7);
-    costs.times[s].w = 80 + 13 * ((k * 3) % 4);
-    costs.times[s].b = costs.times[s].i + costs.times[s].w;
-    costs.times[s].u = 5;
-  }
+  testing::set_uneven_times(costs);
+  for (StageTimes& times : costs.times) times.u = 5;
   costs.comm = comm;
   return costs;
 }

@@ -20,13 +20,7 @@ namespace {
 /// Times that differ from stage to stage, and memory units that do.
 StageCosts uneven(std::int32_t num_stages, Ticks comm) {
   StageCosts costs = abstract_costs("F=1,B=2,U=0.5", "F=5,I=-2,W=-3", {.num_stages = num_stages});
-  for (std::size_t s = 0; s < costs.times.size(); ++s) {
-    const auto k = static_cast<Ticks>(s);
-    costs.times[s].f = 100 + 17 * ((k * 7) % 5);
-    costs.times[s].i = 120 + 11 * ((k * 5) % 7);
-    costs.times[s].w = 80 + 13 * ((k * 3) % 4);
-    costs.times[s].b = costs.times[s].i + costs.times[s].w;
-  }
+  testing::set_uneven_times(costs);
   costs.comm = comm;
   return costs;
 }
