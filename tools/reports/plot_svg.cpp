@@ -114,7 +114,7 @@ class PlotPicture {
     marks();
     const double height = legend(kBottom + 62) + 22;
     body_ += svg_text(kLeft, 38, 21, R"(class="ink" font-weight="700")", plot_.title);
-    body_ += svg_text(kLeft, 62, 13, R"(class="dim")", plot_.note);
+    body_ += svg_text(kLeft, 62, note_size(), R"(class="dim")", plot_.note);
     std::string out = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )" + px(kWidth) + " " + px(height) +
                       R"(" role="img" aria-label=")" + xml_escaped(plot_.title) + "\">\n<title>" +
                       xml_escaped(plot_.title) + "</title>\n";
@@ -124,6 +124,14 @@ class PlotPicture {
   }
 
  private:
+  /// Of the letters of the note: smaller where it would run out of the picture.
+  double note_size() const {
+    constexpr double kUsual = 13;
+    constexpr double kNoteLetterWidth = 0.5;  // of the size, on average
+    const double letters = static_cast<double>(std::max<std::size_t>(1, plot_.note.size()));
+    return std::min(kUsual, (kWidth - kLeft - kRight / 2) / (kNoteLetterWidth * letters));
+  }
+
   static std::string colour(const PlotSeries& series) {
     return std::string(kPlotColours[series.colour % kPlotColours.size()]);
   }

@@ -92,7 +92,9 @@ void write_folder(const fs::path& folder, const ModelStudy& models, const Study&
     if (std::ranges::none_of(runs, [&](const StudyRun& run) { return run.task == task.name; })) continue;
     write(folder / (task.name + ".svg"), svg_plot(study_plot(study, task, runs)));
     write(folder / (task.name + "-loss.svg"), svg_plot(study_loss_plot(study, task, runs)));
-    write(folder / (task.name + "-rates.svg"), svg_plot(grid_plot(study, task, runs)));
+    const Plot grid = grid_plot(study, task, runs);
+    const bool shows = std::ranges::any_of(grid.series, [](const PlotSeries& series) { return series.x.size() > 1; });
+    if (shows) write(folder / (task.name + "-rates.svg"), svg_plot(grid));
   }
   write(folder / "training.md", study_markdown(study, runs));
 }
