@@ -14,9 +14,9 @@ constexpr double kSmallestShare = 1e-6;
 constexpr double kStoredBytes = 2;
 /// What a product keeps of its rate where the rows of an operand begin at odd numbers of 16 bits: tiles are copied to
 /// the multiprocessors asynchronously in 4, 8 or 16 bytes (`cp.async` of the PTX ISA), so such rows go through
-/// registers number by number. About a third: nanoGPT's author told of steps that took a quarter less with 50304
-/// instead of 50257 words, which its head's two backward products, about an eighth of a step, can only lose by taking
-/// three times as long.
+/// registers number by number. About a third is an assumption, not a measurement: nanoGPT's author is remembered to
+/// have told of steps that took a quarter less with 50304 instead of 50257 words (no source was found again), which its
+/// head's two backward products, about an eighth of a step, can only lose by taking three times as long.
 constexpr double kOddRowsShare = 0.32;
 
 double share_of_peak(double share) { return std::clamp(share, kSmallestShare, 1.0); }
