@@ -339,6 +339,14 @@ const tests = {
     assert.match(await text(tab, ".export .command"), /--no-flash-attention/);
   },
 
+  "where every device holds the whole model, it is said that costs are those of all of it": async (open) => {
+    const tab = await open("schedule=weipipe&against=1f1b");
+    assert.match(await text(tab, ".runs .about"), /^weipipe: every device holds the whole model/);
+    await change(tab, "schedule", "chimera"); // two stages on each of two devices, but of two copies
+    await change(tab, "devices", "2");
+    assert.equal(await text(tab, ".runs .about"), "");
+  },
+
   "a link inside the page leaves what is shown": async (open) => {
     const tab = await open("schedule=zb-h1");
     await tab.evaluate("document.querySelector('.summary a').click()");

@@ -57,7 +57,7 @@ class CatalogueView {
       : ["peak of the fullest device, in activations of 1/p of the model", (row) => Number(row.peak_device_stashes), "peak, stashes"];
     const points = rows.filter((row) => row.error === "" && row.bubble_fraction !== "").map((row) => ({
       name: row.schedule, x: this.memory[1](row), y: Number(row.bubble_rate || row.bubble_fraction), fits: row.fits !== "false",
-      kind: row.semantics, step: Number(row.step_time_ns) }));
+      kind: row.semantics }));
     const front = frontOf(points.filter((point) => point.fits && point.kind === "synchronous"));
     const refused = rows.filter((row) => row.error !== "");
     this.note.textContent = `${points.length} of ${rows.length} schedules run at this size; of the synchronous ones, ${front.map(({ name }) => name).join(", ")} ${front.length === 1 ? "is" : "are"} Pareto-optimal (squares). Hollow: asynchronous, with weights that are some updates old; crosses: inference.`;
@@ -68,13 +68,13 @@ class CatalogueView {
 
   /** All points as a table, as many lie over each other. */
   list(points) {
-    const columns = [["schedule", (point) => point.name], ["bubble rate", (point) => point.y], [this.memory[2], (point) => point.x], ["step", (point) => point.step], ["kind", (point) => point.kind]];
+    const columns = [["schedule", (point) => point.name], ["bubble rate", (point) => point.y], [this.memory[2], (point) => point.x], ["kind", (point) => point.kind]];
     const rows = [...points].sort((a, b) => a.y - b.y || a.x - b.x);
     const byName = new Map(rows.map((point) => [point.name, point]));
     const table = element("table", { class: "plain-table" }, element("thead", {}, element("tr", {}, columns.map(([title]) => element("th", {}, title)))),
       element("tbody", {}, rows.map((point) => element("tr", { class: point.name === this.chosen ? "chosen" : null },
         element("td", {}, element("button", { type: "button", class: "plain link", click: () => this.open(point.name) }, point.name)), element("td", {}, percentText(point.y)),
-        element("td", {}, `${numberText(point.x)}${point.fits ? "" : ", does not fit"}`), element("td", {}, timeText(point.step)), element("td", {}, point.kind)))));
+        element("td", {}, `${numberText(point.x)}${point.fits ? "" : ", does not fit"}`), element("td", {}, point.kind)))));
     sortable(table, (row, column) => columns[column][1](byName.get(row.cells[0].textContent)));
     return element("details", {}, element("summary", {}, `all ${points.length} as a table`), element("div", { class: "scrolling" }, table));
   }

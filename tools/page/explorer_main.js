@@ -116,7 +116,7 @@ class Explorer {
     this.sections.forEach((section) => section.dispose());
     const page = decode({ ...answers[0].page, sections: answers.flatMap((answer) => answer.page.sections) });
     this.sections = page.sections.map((section, number) => new Section(page, section, number));
-    this.runs.replaceChildren(...[scaleChoice(this.sections), this.sections.length > 1 ? element("div", { class: "card" }, summaryView(page)) : this.figures(page),
+    this.runs.replaceChildren(...[scaleChoice(this.sections), this.figures(page),
       ...this.sections.map((section) => section.element)].filter(Boolean));
     this.sections.forEach((section, k) => this.keep(section, before[k]));
     this.keepView();
@@ -128,7 +128,12 @@ class Explorer {
     window.plumbline = { ...window.plumbline, page, sections: this.sections };
   }
 
-  figures(page) { return element("div", { class: "card" }, summaryView(page)); }
+  /** Where every device runs all stages, its share of the model is the whole, and costs per device are those of the whole. */
+  figures(page) {
+    const whole = this.state.model === "units" ? page.sections.filter(({ runs: [run] }) => run.kind === "simulated" && holdsAllEverywhere(run)).map(({ heading }) => heading) : [];
+    return element("div", { class: "card" }, summaryView(page), whole.length === 0 ? null : element("p", { class: "about" },
+      `${whole.join(", ")}: every device holds the whole model, so that F, B, I and W are those of all of it; ${this.state.devices} times as much is the work of a pipeline with these costs.`));
+  }
 
   keep(section, before) {
     if (!before) return;
@@ -222,6 +227,20 @@ class Explorer {
     return this.openAnew({ model: "profile", profile: RUN_FILE, view: "timeline", devices: String(run.devices.length), microbatches: String(run.microbatches / run.updates),
       ...(answer.schedule ? { schedule: answer.schedule } : {}), chunks: "", zoom: "", device: "" });
   }
+}
+
+/** Whether every device of several runs all stages of a copy of the model. */
+function holdsAllEverywhere(run) {
+  const held = run.devices.map(() => new Map());
+  const stages = new Set();
+  for (const row of run.rows.filter(({ lane }) => lane === LANE_COMPUTE)) {
+    for (const action of new Set(row.action)) {
+      const [, stage, replica] = run.actions[action];
+      stages.add(stage);
+      held[row.device].set(replica, (held[row.device].get(replica) ?? new Set()).add(stage));
+    }
+  }
+  return held.length > 1 && stages.size > 1 && held.every((copies) => [...copies.values()].some((one) => one.size === stages.size));
 }
 
 async function startExplorer() {
