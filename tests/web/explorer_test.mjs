@@ -339,9 +339,14 @@ const tests = {
     assert.match(await text(tab, ".export .command"), /--no-flash-attention/);
   },
 
-  "where every device holds the whole model, it is said that costs are those of all of it": async (open) => {
+  "what abstract costs mean is said where every device holds the whole model, and where extra work is free": async (open) => {
     const tab = await open("schedule=weipipe&against=1f1b");
     assert.match(await text(tab, ".runs .about"), /^weipipe: every device holds the whole model/);
+    await change(tab, "schedule", "tspipe");
+    await change(tab, "microbatches", "12");
+    assert.match(await text(tab, ".runs .about"), /^tspipe: the extra work X takes no time/);
+    await change(tab, "other", "X=1");
+    assert.equal(await text(tab, ".runs .about"), "");
     await change(tab, "schedule", "chimera"); // two stages on each of two devices, but of two copies
     await change(tab, "devices", "2");
     assert.equal(await text(tab, ".runs .about"), "");

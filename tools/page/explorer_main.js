@@ -128,11 +128,14 @@ class Explorer {
     window.plumbline = { ...window.plumbline, page, sections: this.sections };
   }
 
-  /** Where every device runs all stages, its share of the model is the whole, and costs per device are those of the whole. */
+  /** The table of figures, and what a reader of abstract costs may not expect. */
   figures(page) {
-    const whole = this.state.model === "units" ? page.sections.filter(({ runs: [run] }) => run.kind === "simulated" && holdsAllEverywhere(run)).map(({ heading }) => heading) : [];
-    return element("div", { class: "card" }, summaryView(page), whole.length === 0 ? null : element("p", { class: "about" },
-      `${whole.join(", ")}: every device holds the whole model, so that F, B, I and W are those of all of it; ${this.state.devices} times as much is the work of a pipeline with these costs.`));
+    const runs = this.state.model === "units" ? page.sections.filter(({ runs: [run] }) => run.kind === "simulated") : [];
+    const names = (says) => runs.filter(({ runs: [run] }) => says(run)).map(({ heading }) => heading).join(", ");
+    const [whole, idle] = [names(holdsAllEverywhere), names((run) => isFree(run, page.ops.findIndex(({ name }) => name === "X")))];
+    return element("div", { class: "card" }, summaryView(page),
+      whole ? element("p", { class: "about" }, `${whole}: every device holds the whole model, so that F, B, I and W are those of all of it; ${this.state.devices} times as much is the work of a pipeline with these costs.`) : null,
+      idle ? element("p", { class: "about" }, `${idle}: the extra work X takes no time; other costs, such as X=1, give it one.`) : null);
   }
 
   keep(section, before) {
@@ -227,6 +230,12 @@ class Explorer {
     return this.openAnew({ model: "profile", profile: RUN_FILE, view: "timeline", devices: String(run.devices.length), microbatches: String(run.microbatches / run.updates),
       ...(answer.schedule ? { schedule: answer.schedule } : {}), chunks: "", zoom: "", device: "" });
   }
+}
+
+/** Whether actions of the kind `op` are there, and none takes time. */
+function isFree(run, op) {
+  const spans = run.rows.flatMap((row) => [...row.action].flatMap((action, i) => (run.actions[action][0] === op ? [row.end[i] - row.start[i]] : [])));
+  return spans.length > 0 && spans.every((length) => length === 0);
 }
 
 /** Whether every device of several runs all stages of a copy of the model. */
