@@ -226,6 +226,8 @@ def search(
     *,
     devices: Union[int, str, None] = ...,
     microbatches: Union[int, str, None] = ...,
+    chunks: Union[int, str, None] = ...,
+    opt: _Values = ...,
     placement: _Value = ...,
     backward: _Value = ...,
     repeat: Union[int, str, None] = ...,
