@@ -14,12 +14,14 @@ ln -s "$source/tests/sim/traces/data/zb-h1" run
 cp "$source/tests/schedules/data/torch/InterleavedZeroBubble_P4_V2_M8.csv" pytorch.csv
 
 walk() { # LINES COMMAND...: shows so many lines
-  local lines=$1 began status
+  local lines=$1 began status shown
   shift
+  shown=${*//$source\//} # as it would be typed in the source tree
+  shown=${shown//$explorer/explorer.html}
   began=$(date +%s.%N)
   bash -c "${*//plumbline /$program }" >out 2>&1
   status=$?
-  awk -v began="$began" -v now="$(date +%s.%N)" -v command="$*" -v status=$status \
+  awk -v began="$began" -v now="$(date +%s.%N)" -v command="$shown" -v status=$status \
     'BEGIN { printf "$ %s\n[%.1f s, exit status %d]\n", command, now - began, status }'
   sed 's/ *$//' out | head -n "$lines" | cut -c1-160
 }
