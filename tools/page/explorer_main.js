@@ -131,10 +131,8 @@ class Explorer {
   /** The table of figures, and what a reader of abstract costs may not expect. */
   figures(page) {
     const runs = this.state.model === "units" ? page.sections.filter(({ runs: [run] }) => run.kind === "simulated") : [];
-    const names = (says) => runs.filter(({ runs: [run] }) => says(run)).map(({ heading }) => heading).join(", ");
-    const [whole, idle] = [names(holdsAllEverywhere), names((run) => isFree(run, page.ops.findIndex(({ name }) => name === "X")))];
+    const idle = runs.filter(({ runs: [run] }) => isFree(run, page.ops.findIndex(({ name }) => name === "X"))).map(({ heading }) => heading).join(", ");
     return element("div", { class: "card" }, summaryView(page),
-      whole ? element("p", { class: "about" }, `${whole}: every device holds the whole model, so that F, B, I and W are those of all of it; ${this.state.devices} times as much is the work of a pipeline with these costs.`) : null,
       idle ? element("p", { class: "about" }, `${idle}: the extra work X takes no time; other costs, such as X=1, give it one.`) : null);
   }
 
@@ -236,20 +234,6 @@ class Explorer {
 function isFree(run, op) {
   const spans = run.rows.flatMap((row) => [...row.action].flatMap((action, i) => (run.actions[action][0] === op ? [row.end[i] - row.start[i]] : [])));
   return spans.length > 0 && spans.every((length) => length === 0);
-}
-
-/** Whether every device of several runs all stages of a copy of the model. */
-function holdsAllEverywhere(run) {
-  const held = run.devices.map(() => new Map());
-  const stages = new Set();
-  for (const row of run.rows.filter(({ lane }) => lane === LANE_COMPUTE)) {
-    for (const action of new Set(row.action)) {
-      const [, stage, replica] = run.actions[action];
-      stages.add(stage);
-      held[row.device].set(replica, (held[row.device].get(replica) ?? new Set()).add(stage));
-    }
-  }
-  return held.length > 1 && stages.size > 1 && held.every((copies) => [...copies.values()].some((one) => one.size === stages.size));
 }
 
 async function startExplorer() {

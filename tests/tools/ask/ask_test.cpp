@@ -132,6 +132,24 @@ TEST_CASE("pictures that are asked for have the width and the caption of those t
   CHECK(answer.at("command") == "plumbline simulate 1f1b --caption Two. --devices 2 --microbatches 2 --width 8.5");
 }
 
+TEST_CASE("costs per device are those of a p-th of the model, where every device holds all of it, too") {
+  const auto makespan_ms = [](const std::string& schedule) {
+    const json answer = json::parse(ask(json({{"ask", "simulate"},
+                                              {"schedule", schedule},
+                                              {"devices", 4},
+                                              {"microbatches", 8},
+                                              {"cost", "F=1,B=2"},
+                                              {"per-device", true}})
+                                            .dump()));
+    return answer.at("summary").at("makespan_ns").get<double>() / 1e6;
+  };
+  CHECK(makespan_ms("1f1b") == 33);     // (m + p - 1)(F + B)
+  CHECK(makespan_ms("weipipe") == 33);  // its lock step takes as long
+  CHECK(makespan_ms("tawpipe") == 24);  // m (F + B): no bubble
+  CHECK(makespan_ms("cyclic-dp") >= 24);
+  CHECK(makespan_ms("interleaved") == doctest::Approx(28.5));  // (m + (p - 1)/v)(F + B), v = 2
+}
+
 TEST_CASE("a text with typos is refused with them and with the order errors among the rest, by line") {
   const ScratchDirectory scratch;
   std::ofstream(scratch.path() / "mine.txt") << "# mine\nd0: 0F0 0Q0 0B\n\nd1: 1B0 1F0 1F1\n";
