@@ -324,6 +324,7 @@ LaunchJob megatron_job(Settings& settings) {
   set_recompute(settings, job);
   job.network = megatron_network(settings, job);
   set_partition(settings, job);
+  if (settings.has("overlap_p2p_comm")) job.hides_messages = settings.flag("overlap_p2p_comm", true);
   set_machine(settings, job);
   note_unread(settings, job);
   return job;

@@ -38,8 +38,8 @@ def read_runs(program, plan, folder):
 
 def predicted_ms(program, run, profile):
     answer = plumbline(program, "simulate", "interleaved" if run.get("chunks", 1) > 1 else "1f1b", "-p", run["ranks"], "-m",
-                       run["microbatches"], "--profile", HERE / "profiles" / f"{profile}.json", "--runtime", run["system"],
-                       "--json", "-")
+                       run["microbatches"], "--profile", HERE / "profiles" / f"{profile}.json", "--runtime",
+                       run["system"] + ("" if run.get("overlap", True) else "-batched"), "--json", "-")
     return json.loads(answer)["step_time_ns"] / 1e6
 
 
