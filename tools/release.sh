@@ -33,14 +33,15 @@ bring_libraries() { # PROGRAM FOLDER
 
 # tarball NAME TRAINER: builds, installs, packs.
 tarball() {
-  local name=$1-$version-$platform build=$root/build/$1-release folder
+  local name=$1-$version-$platform build=$root/build/$1-release folder program=plumbline
+  [ "$2" = ON ] || program=plumbline-simulator
   folder=$(mktemp -d)/$name
   say "building $name"
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20 \
     -DPLUMB_TRAINER="$2" -DPLUMB_CUDA=OFF -DPLUMB_MPI=OFF -DPLUMB_NATIVE=OFF -DPLUMB_TESTS=OFF -DPLUMB_BENCH=OFF \
     -DPLUMB_PYTHON=OFF -DPLUMB_PNG=ON "-DCMAKE_INSTALL_RPATH=\$ORIGIN/../lib" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON >/dev/null
-  cmake --build "$build" >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; exit 1; }
-  bring_libraries "$build/tools/$([ "$2" = ON ] && echo plumbline || echo plumbline-simulator)" "$folder"
+  cmake --build "$build" --target $program >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; exit 1; }
+  bring_libraries "$build/tools/$program" "$folder"
   cmake --install "$build" --prefix "$folder" --strip >/dev/null
   strip "$folder/bin/plumbline"
   rm -rf "$folder/include" "$folder"/lib/cmake "$folder"/lib/*.a "$folder"/lib/*/cmake "$folder"/lib/*/*.a

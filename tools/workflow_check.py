@@ -3,11 +3,13 @@
 
     tools/workflow_check.py .github/workflows/ci.yml bookworm            # needs root, debootstrap and python3-yaml
     tools/workflow_check.py .github/workflows/release.yml bookworm --steps 5
+    tools/workflow_check.py .github/workflows/release.yml                # runs nothing: reads the commands, see `mistakes_in`
 
 The system is what `debootstrap --variant=minbase SUITE` makes, in place of the container that the job names; a checkout is a
 clone of this repository's newest commit. Steps that are handed a secret are not run. Prints every step with its seconds; exit
-status 1 at the first that fails."""
+status 1 at the first that fails; 77 without python3-yaml."""
 import argparse
+import os
 import pathlib
 import re
 import shutil
@@ -16,7 +18,11 @@ import sys
 import tempfile
 import time
 
-import yaml
+try:
+    import yaml
+except ImportError:
+    print("skipped: python3-yaml is missing")
+    sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WORKSPACE = "/workspace"
@@ -37,6 +43,32 @@ def steps_of(path):
                 sys.exit(f"{path}: job {name}: expected 'run' or 'uses' and known keys, found {step}")
             steps.append(step)
     return steps
+
+
+def mistakes_in(command):
+    """What is wrong with a command without running it: its syntax, scripts of ours that are not there or cannot be
+    executed, steps that .ci/run and commands that ./plumbline do not have."""
+    syntax = subprocess.run(["bash", "-n"], input=command, text=True, capture_output=True)
+    found = syntax.stderr.splitlines()
+    for script, first in re.findall(r"(?:^|&&|\|\||;|\()\s*((?:\./|\.ci/|tools/)[\w./-]+)(?:[ ]+([\w-]+))?", command, re.MULTILINE):
+        path = ROOT / script
+        if not os.access(path, os.X_OK):
+            found.append(f"{script}: no program of the checkout")
+        elif script == ".ci/run" and first and not re.search(rf"^{first}\(\)", path.read_text(), re.MULTILINE) and first != "all":
+            found.append(f"{script}: no step {first}")
+        elif script == "./plumbline" and first and first not in ("test", "web") and not (ROOT / f"tools/commands/{first}.md").exists():
+            found.append(f"{script}: no command {first}")
+    return found
+
+
+def read_commands(steps):
+    """Prints the steps with what is wrong with them; whether nothing is."""
+    good = True
+    for step in steps:
+        found = mistakes_in(step["run"]) if "run" in step else []
+        good = good and not found
+        print("wrong" if found else "right", step.get("run", step.get("uses")).strip(), *found, sep="\n    " if found else ": ")
+    return good
 
 
 class BareSystem:
@@ -89,10 +121,12 @@ def try_step(system, step):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workflow", type=pathlib.Path)
-    parser.add_argument("suite", help="of Debian: bookworm, trixie")
+    parser.add_argument("suite", nargs="?", help="of Debian: bookworm, trixie; without it nothing is run")
     parser.add_argument("--steps", type=int, help="only so many")
     arguments = parser.parse_args()
     steps = steps_of(arguments.workflow)
+    if arguments.suite is None:
+        return 0 if read_commands(steps) else 1
     with tempfile.TemporaryDirectory() as folder:
         system = BareSystem(arguments.suite, folder)
         try:

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "models/ground/error.hpp"
 #include "schedules/document/schedule.hpp"
 
 namespace plumb {
@@ -56,8 +58,23 @@ std::string lists_to_text(const Schedule& schedule);
 /// which has no lists.
 std::string schedule_to_text(const Schedule& schedule);
 
+/// The mistakes of a text, and the lists without the items that cannot be read.
+class PartlyRead : public Errors {
+ public:
+  /// `lines`: by device, the line (from 1) on which its list stands.
+  PartlyRead(const std::vector<std::string>& messages, Schedule part, std::vector<std::size_t> lines)
+      : Errors(messages), part_(std::move(part)), lines_(std::move(lines)) {}
+
+  const Schedule& part() const { return part_; }
+  std::size_t line_of(DeviceId device) const { return lines_[index(device)]; }
+
+ private:
+  Schedule part_;
+  std::vector<std::size_t> lines_;
+};
+
 /// Reads that. What `schedule_to_text` writes is read back as the same schedule, repeats written out. Throws `Error`
-/// with the line.
+/// with the line, and `PartlyRead` where only items of lists and the beginnings of lines cannot be read.
 Schedule schedule_from_text(std::string_view text, std::string_view file_name);
 
 }  // namespace plumb

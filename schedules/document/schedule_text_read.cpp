@@ -58,8 +58,7 @@ class TextReader {
       text_.remove_prefix(std::min(end + 1, text_.size()));
     }
     if (mistakes_.empty() && schedule_.devices.empty()) fail("has no line of a device; expected 'd0: 0F0 0B0'");
-    if (mistakes_.size() == 1) throw Error(mistakes_.front());
-    if (!mistakes_.empty()) throw Errors(mistakes_);
+    if (!mistakes_.empty()) refuse();
     return with_fields();
   }
 
@@ -72,6 +71,14 @@ class TextReader {
 
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(file_name_ + ":" + std::to_string(line_) + ": " + what);
+  }
+
+  /// Where lines of the document change the rules, the lists alone say nothing about their order.
+  [[noreturn]] void refuse() {
+    const bool known = !fields_.contains("stage_edges") && !fields_.contains("slices");
+    if (schedule_.devices.empty() || !known) throw Errors(mistakes_);
+    fill_text_defaults(schedule_);
+    throw PartlyRead(mistakes_, std::move(schedule_), std::move(device_lines_));
   }
 
   /// Notes a mistake in `part` of the line.
@@ -100,6 +107,7 @@ class TextReader {
       device_ = device;
       drawn_ = mark == '|';
       schedule_.devices.emplace_back();
+      device_lines_.push_back(line_);
       return read_list(line.substr(end + 1));
     }
     if (drawn_ && line.starts_with("0 ")) return;  // the axis below a drawing
@@ -198,6 +206,7 @@ class TextReader {
   std::string_view full_line_;
   std::int64_t device_ = -1;  ///< the number of the newest device
   bool drawn_ = false;        ///< the newest device's list is a row of a drawing
+  std::vector<std::size_t> device_lines_;
   std::vector<std::string> mistakes_;
   std::map<std::string, Field> fields_;
   Schedule schedule_;

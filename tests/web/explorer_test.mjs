@@ -45,6 +45,12 @@ async function drop(tab, files) {
   await settled(tab);
 }
 
+/** Asks the question of the view that is shown; its words. */
+async function answerOf(tab, name) {
+  await tab.evaluate(`${EXPLORER}.questions.find(({ asked }) => asked.ask === "${name}").search()`);
+  return tab.evaluate(`${EXPLORER}.questions.find(({ asked }) => asked.ask === "${name}").element.querySelector("pre").innerText`);
+}
+
 const firstRun = (tab, what) => tab.evaluate(`plumbline.sections[0].section.runs[0].${what}`);
 
 const tests = {
@@ -162,6 +168,10 @@ const tests = {
     await settled(tab);
     assert.equal(await tab.evaluate("plumbline.sections[0].section.heading"), "zb-h2");
     assert.match(await tab.evaluate("location.hash"), /schedule=zb-h2/);
+    await tab.evaluate(`${EXPLORER}.open({ view: "catalogue" })`);
+    await tab.evaluate("[...document.querySelectorAll('.plain-table button')].find((one) => one.textContent === 'weipipe').click()");
+    await settled(tab);
+    assert.equal(await tab.evaluate("plumbline.sections[0].section.heading"), "weipipe");
   },
 
   "the editor tells findings at their lines, and runs what is right": async (open) => {
@@ -170,6 +180,8 @@ const tests = {
     assert.match(await text(tab, ".findings"), /line 2.*1B0: runs before 1F0/);
     await tab.evaluate(`${EXPLORER}.editor.fill("d0: 0F0 0B0\\nd1: 1F0 1Q0\\n", "own.txt")`);
     assert.match(await text(tab, ".findings"), /line 2/);
+    await tab.evaluate(`${EXPLORER}.editor.fill("d0: 0F0 0Q0 0B\\nd1: 1B0 1F0\\n", "own.txt")`);
+    assert.match(await text(tab, ".findings"), /line 1 .*'0Q0'[\s\S]*line 1 .*'0B'[\s\S]*line 2 .*1B0: runs before 1F0/); // all typos, and the order of the rest
     await tab.evaluate(`${EXPLORER}.editor.fill("d0: 0F0 0B0\\nd1: 1F0 1B0\\n", "own.txt")`);
     assert.match(await text(tab, ".findings"), /valid/);
     await press(tab, "simulate it");
@@ -247,7 +259,7 @@ const tests = {
     await change(tab, "plan.cluster", "a100-1x2");
     await change(tab, "plan.batch", "4");
     const again = await open(await tab.evaluate("location.hash.slice(1)"));
-    assert.deepEqual(await again.evaluate(`[${EXPLORER}.plan.cluster.value, ${EXPLORER}.plan.batch.value]`), ["a100-1x2", "4"]);
+    assert.deepEqual(await again.evaluate(`["cluster", "batch"].map((name) => document.querySelector('[data-name="plan.' + name + '"]').value)`), ["a100-1x2", "4"]);
   },
 
   "a link to a step of the tour opens that step": async (open) => {
@@ -285,16 +297,76 @@ const tests = {
   },
 
   "a plan is searched in the page, and its schedule can be shown": async (open) => {
-    const tab = await open("view=plan");
-    await tab.evaluate(`Object.assign(${EXPLORER}.plan.network, { value: "gpt2-small" }), ${EXPLORER}.plan.cluster.value = "a100-1x2", ${EXPLORER}.plan.batch.value = 4`);
-    await tab.evaluate(`${EXPLORER}.plan.search()`);
-    assert.match(await text(tab, "pre.answer"), /step time/);
+    const tab = await open("view=plan&plan.network=gpt2-small&plan.cluster=a100-1x2");
+    await change(tab, "plan.batch", "4");
+    assert.match(await answerOf(tab, "plan"), /step time/);
     await press(tab, "show its schedule");
     assert.equal(await tab.evaluate(`${EXPLORER}.state.schedule`), "own");
   },
 
+  "the best order for the controls' costs and memory is found, and stands beside the chosen schedule": async (open) => {
+    const tab = await open("view=search&devices=4&microbatches=6&B=2&memory-limit=3&search.simulations=100");
+    const words = await answerOf(tab, "search");
+    const promised = /makespan +([\d.]+) ms/.exec(words);
+    assert.ok(promised, words);
+    await press(tab, "show its schedule");
+    assert.deepEqual(await tab.evaluate("plumbline.sections.length"), 2);
+    assert.equal((await firstRun(tab, "makespan")) / 1e6, Number(promised[1]));
+    await change(tab, "against", "");
+    await tab.evaluate(`${EXPLORER}.open({ view: "search", "memory-limit": "0.25" })`);
+    assert.match(await answerOf(tab, "search"), /no order|fits/);
+  },
+
+  "a job is played while nodes fail, with its page": async (open) => {
+    const tab = await open("view=campaign&campaign.trace=bamboo-p3&campaign.layouts=bamboo-gpt2");
+    assert.match(await answerOf(tab, "campaign"), /swarm[\s\S]*where the time went/);
+    await until(() => tab.evaluate("document.querySelector('iframe').contentDocument?.querySelectorAll('canvas').length > 0"), "the diagrams of the answer");
+    assert.match(await text(tab, ".answer ~ .command, .command"), /plumbline/);
+    const random = await open("view=campaign&campaign.network=gpt2-small&campaign.cluster=v100-8x1&microbatches=16&campaign.hours=2");
+    assert.match(await answerOf(random, "campaign"), /1f1b of gpt2-small on v100-8x1, 16 microbatches a step\n8 nodes that fail after 24 h/);
+  },
+
+  "every option of the command has a field, and is part of the address and the printed command": async (open) => {
+    const tab = await open("model=network&network=gpt2-small&cluster=a100&devices=2");
+    const before = await firstRun(tab, "makespan");
+    await change(tab, "more.precision", "single");
+    assert.notEqual(await firstRun(tab, "makespan"), before);
+    assert.match(await tab.evaluate("location.hash"), /more\.precision=single/);
+    assert.match(await text(tab, ".export .command"), /--precision single/);
+    await change(tab, "more.precision", "");
+    await tab.evaluate(`document.querySelector('[data-name="more.no-flash-attention"]').click()`);
+    await settled(tab);
+    assert.match(await text(tab, ".export .command"), /--no-flash-attention/);
+  },
+
+  "costs are those of a p-th of the model in every schedule, and extra work that is free is told": async (open) => {
+    const tab = await open("schedule=weipipe&against=1f1b");
+    assert.deepEqual(await tab.evaluate("plumbline.sections.map(({ section }) => section.runs[0].makespan)"), [33e6, 33e6]); // (m + p - 1)(F + B)
+    await change(tab, "schedule", "tspipe");
+    await change(tab, "microbatches", "12");
+    assert.match(await text(tab, ".runs .about"), /^tspipe: the extra work X takes no time/);
+    await change(tab, "other", "X=1");
+    assert.equal(await text(tab, ".runs .about"), "");
+  },
+
+  "a link inside the page leaves what is shown": async (open) => {
+    const tab = await open("schedule=zb-h1");
+    await tab.evaluate("document.querySelector('.summary a').click()");
+    await until(() => tab.evaluate("location.hash === '#schedule=zb-h1'"), "the address to be restored");
+    assert.equal(await tab.evaluate("plumbline.sections[0].section.heading"), "zb-h1");
+  },
+
+  "pictures are taken away with a width and a caption": async (open) => {
+    const tab = await open("schedule=1f1b");
+    await tab.evaluate(`Object.assign(${EXPLORER}.exports.width, { value: "8.5" }), ${EXPLORER}.exports.caption.value = "One & two"`);
+    const { svg, error } = await tab.evaluate(`${EXPLORER}.exports.ask("svg")`);
+    assert.equal(error, undefined);
+    assert.match(svg, /width="8.5cm"/);
+    assert.match(svg, /One &amp; two/);
+  },
+
   "every view fits into 600 px, light and dark": async (open) => {
-    for (const view of ["timeline", "catalogue", "own", "plan"]) {
+    for (const view of ["timeline", "catalogue", "own", "search", "plan", "campaign"]) {
       for (const dark of [false, true]) {
         const tab = await open(`view=${view}&schedule=zb-v`, { width: 600, dark });
         if (view === "own") await press(tab, "start from the chosen schedule");

@@ -14,7 +14,7 @@ const ask = await simulatorOf(new WebAssembly.Module(readFileSync(wasm)));
 
 function native(request) {
   const { status, stdout, stderr } = spawnSync(program, ["ask", "-"], { input: request, encoding: "utf8", maxBuffer: 1 << 28 });
-  return { status, text: stdout === "" ? stderr.replace(/^plumbline: (ask: )?(error: )?/, "").trimEnd() : stdout };
+  return { status, text: stdout === "" ? stderr.replace(/^plumbline: (ask: )?(error: )?/gm, "").trimEnd() : stdout };
 }
 
 const SHAPES = [
@@ -27,12 +27,16 @@ const OTHERS = [
   { ask: "schedules" }, { ask: "networks" }, { ask: "clusters" }, { ask: "planners" }, { ask: "schema" },
   { ask: "sweep", schedules: ["1f1b", "zb-h1", "zb-v"], devices: "4,8", microbatches: "8,16", want: ["csv", "text"] },
   { ask: "validate", schedule: "own.txt", files: { "own.txt": "d0: 0F0 0B0\nd1: 1B0 1F0\n" } },
+  { ask: "validate", schedule: "own.txt", files: { "own.txt": "d0: 0F0 0Q0 0B\nd1: 1B0 1F0\n" } },
   { ask: "schedule", schedule: "zb-v", devices: 4, microbatches: 8, format: "torch-csv" },
   { ask: "simulate", schedule: "zb-h1", devices: 0, microbatches: 8 },
   { ask: "simulate", schedule: "1f2b", devices: 4, microbatches: 8 },
   { ask: "planner", method: "pipedream", network: "gpt2-medium", cluster: "a100", want: ["plan", "text"] },
   // Small enough that no search ends by its time limit, on a busy machine either.
   { ask: "plan", network: "gpt2-small", cluster: "a100-1x2", batch: 4, want: ["text"] },
+  { ask: "search", devices: 4, microbatches: 6, cost: "F=1,I=1,W=1", "memory-limit": 3, simulations: 200, nodes: 200, want: ["text", "search", "document"] },
+  { ask: "campaign", trace: "bamboo-p3", layouts: "bamboo-gpt2", price: 0.91, want: ["text", "campaign", "html"] },
+  { ask: "campaign", schedule: "1f1b", microbatches: 16, network: "gpt2-small", cluster: "v100-8x1", trace: "bamboo-g4dn", hours: 2, want: ["text"] },
   { ask: "stability", methods: ["delay", "t1+t2"], tau: "3,7", want: ["text", "study"] },
 ];
 

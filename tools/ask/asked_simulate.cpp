@@ -5,6 +5,7 @@
 #include "sim/timeline/timeline_io.hpp"
 #include "tools/ask/asked.hpp"
 #include "tools/ask/simulate_question.hpp"
+#include "tools/options/report_arguments.hpp"
 #include "tools/reports/page_data.hpp"
 #include "tools/reports/report_limit.hpp"
 #include "tools/reports/reports.hpp"
@@ -24,6 +25,7 @@ class AskedSimulate final : public AskedQuestion {
   AskedSimulate() : AskedQuestion(SimulateQuestion::kUsage) {
     question_.add_job_to(options_);
     question_.add_questions_to(options_);
+    add_picture_style_to(options_, style_);
   }
 
   std::vector<std::string_view> parts() const override {
@@ -69,12 +71,13 @@ class AskedSimulate final : public AskedQuestion {
     if (request.wants(kRunPart)) answer.add_json(kRunPart, schedule_to_json(job.schedule));
     for (const ReportFormat& format : report_formats()) {
       if (!request.wants(format.name)) continue;
-      const std::string file = format.make({.steps = {&job.timeline, 1}});
+      const std::string file = format.make({.steps = {&job.timeline, 1}, .style = style_});
       format.is_binary ? answer.add_bytes(format.name, file) : answer.add_text(format.name, file);
     }
   }
 
   SimulateQuestion question_;
+  PictureStyle style_;
 };
 
 }  // namespace

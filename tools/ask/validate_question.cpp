@@ -4,9 +4,12 @@
 #include <string_view>
 #include <utility>
 
+#include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
+#include "schedules/checks/check_order.hpp"
 #include "schedules/checks/check_runs.hpp"
 #include "schedules/checks/validation_size.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/transfer_hang.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
@@ -47,6 +50,16 @@ std::vector<Violation> violations_of(const Schedule& schedule, const std::vector
   return violations;
 }
 
+/// What cannot be read, and what stands in an impossible order among the rest.
+Errors with_order(const PartlyRead& partly, const std::string& name) {
+  std::vector<std::string> lines = partly.messages();
+  for (const Violation& one : check_order(partly.part())) {
+    lines.push_back(printable(name) + ":" + std::to_string(partly.line_of(one.device)) + ": " + one.action + ": " +
+                    one.reason);
+  }
+  return Errors(lines);
+}
+
 }  // namespace
 
 void ValidateQuestion::add_to(OptionTable& options) {
@@ -70,7 +83,11 @@ CheckedSchedule ValidateQuestion::check() const {
   auto chosen_modes = several<TransferMode>(kTransferModeNames, "transfer mode", modes);
   const auto chosen_models = several<TransferModel>(kTransferModelNames, "transfer model", models);
   CheckedSchedule checked;
-  checked.schedule = format.empty() ? load_schedule(name, size) : read_schedule(name, format);
+  try {
+    checked.schedule = format.empty() ? load_schedule(name, size) : read_schedule(name, format);
+  } catch (const PartlyRead& partly) {
+    throw with_order(partly, name);
+  }
   if (!simulation.runtime.empty()) {
     if (chosen_modes.empty()) chosen_modes.push_back(simulation.simulation(checked.schedule).transfers);
     CostInput no_costs;

@@ -26,12 +26,11 @@ constexpr std::string_view kExample = R"({
 }  // namespace
 
 ExitStatus run_ask(const CommandLine& arguments) {
-  OptionTable options(
-      "ask [FILE] [options]",
-      "Answers a request document (JSON) with an answer document: what simulate, schedule, validate,\n"
-      "convert, sweep, plan, compare, trace and stability compute, without printing tables or writing\n"
-      "files. FILE is the request; without it, standard input. Exit status 3: the answer is no, as for\n"
-      "the command of the same name.");
+  OptionTable options("ask [FILE] [options]",
+                      "Answers a request document (JSON) with an answer document: what simulate, schedule, validate,\n"
+                      "convert, sweep, plan, search, campaign, compare, trace and stability compute, without printing\n"
+                      "tables or writing files. FILE is the request; without it, standard input. Exit status 3: the\n"
+                      "answer is no, as for the command of the same name.");
   std::vector<std::string> files;
   std::string output = "-";
   bool example = false;

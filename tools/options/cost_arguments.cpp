@@ -34,7 +34,7 @@ void refuse(const std::string& value, const std::string& option, const std::stri
 struct CostShape {
   std::int32_t num_devices = 0;
   std::int32_t num_stages = 0;
-  std::int32_t stages_together = 1;  ///< of the fullest device
+  std::int32_t stages_together = 1;  ///< that a device's share of the model consists of
   bool recompute = false;
   std::vector<std::int64_t> in_flight{};  ///< by stage; empty: not known yet
   std::optional<VocabularyStages> vocabulary{};
@@ -43,7 +43,8 @@ struct CostShape {
   std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
 };
 
-/// Stages with layers that the fullest device holds of one copy of the model.
+/// Stages with layers that a device's share of one copy of the model consists of: those of the fullest device, but no
+/// more than an even division gives to each, as a device that holds the whole model does a part of its work only.
 std::int32_t stages_per_device(const Schedule& schedule) {
   std::vector<std::size_t> places;
   if (schedule.vocabulary) places = chain_places(*schedule.vocabulary, schedule.num_stages);
@@ -60,7 +61,9 @@ std::int32_t stages_per_device(const Schedule& schedule) {
       for (const DeviceId device : replica[stage]) most = std::max(most, ++held[index(device)]);
     }
   }
-  return most;
+  const std::int32_t layers =
+      schedule.vocabulary ? schedule.vocabulary->num_layer_stages(schedule.num_stages) : schedule.num_stages;
+  return std::min(most, std::max(1, (layers + schedule.num_devices - 1) / schedule.num_devices));
 }
 
 /// By a rule of the document or as actions of its lists.

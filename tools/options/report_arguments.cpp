@@ -40,11 +40,15 @@ void ReportArguments::add_to(OptionTable& parser) {
   for (std::size_t i = 0; i < formats.size(); ++i) {
     parser.text(std::string(formats[i].name), files[i], "FILE", std::string(formats[i].summary));
   }
+  add_picture_style_to(parser, style);
+}
+
+void add_picture_style_to(OptionTable& parser, PictureStyle& style) {
   parser
-      .real("width", width, {kLeastPictureCm, kMostPictureCm},
+      .real("width", style.width_cm, {kLeastPictureCm, kMostPictureCm},
             "width of --svg, --pdf, --png and --tikz in cm (default: 16; of --svg: as wide as its place); text keeps "
             "its size")
-      .text("caption", caption, "TEXT", "a caption under the picture of --svg, --pdf and --png");
+      .text("caption", style.caption, "TEXT", "a caption under the picture of --svg, --pdf and --png");
 }
 
 bool ReportArguments::takes_standard_output() const {
@@ -75,7 +79,7 @@ void ReportArguments::check_size(const Schedule& schedule) const {
 }
 
 ReportFiles::ReportFiles(const ReportArguments& arguments, const std::string& other)
-    : summary_(arguments.summary), style_{.width_cm = arguments.width, .caption = arguments.caption} {
+    : summary_(arguments.summary), style_(arguments.style) {
   std::vector<std::string> outputs = arguments.outputs();
   outputs.push_back(other);
   check_distinct_outputs(outputs);

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/options/option_table.hpp"
+#include "tools/reports/picture_style.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -20,8 +20,7 @@ struct ReportArguments {
   bool summary = false;
   std::string json;
   std::vector<std::string> files;  ///< by row of `report_formats()`; empty: not requested
-  std::optional<double> width;     ///< of pictures, in cm
-  std::string caption;             ///< of pictures
+  PictureStyle style;
 
   ReportArguments();
 
@@ -39,6 +38,9 @@ struct ReportArguments {
   /// Whether a report needs spans and the memory curve.
   bool needs_spans() const;
 };
+
+/// Declares the width and the caption of pictures; `style` must outlive the parsing.
+void add_picture_style_to(OptionTable& parser, PictureStyle& style);
 
 /// The files of a `ReportArguments`, opened before the work that fills them.
 class ReportFiles {

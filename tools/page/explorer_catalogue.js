@@ -53,8 +53,8 @@ class CatalogueView {
     this.rows = rows;
     this.chosen = chosen;
     const inBytes = rows.some((row) => Number(row.peak_memory_bytes) > 0);
-    this.memory = inBytes ? ["peak memory of the fullest device, GiB", (row) => Number(row.peak_memory_bytes) / 2 ** 30]
-      : ["peak of the fullest device, in activations of 1/p of the model", (row) => Number(row.peak_device_stashes)];
+    this.memory = inBytes ? ["peak memory of the fullest device, GiB", (row) => Number(row.peak_memory_bytes) / 2 ** 30, "peak, GiB"]
+      : ["peak of the fullest device, in activations of 1/p of the model", (row) => Number(row.peak_device_stashes), "peak, stashes"];
     const points = rows.filter((row) => row.error === "" && row.bubble_fraction !== "").map((row) => ({
       name: row.schedule, x: this.memory[1](row), y: Number(row.bubble_rate || row.bubble_fraction), fits: row.fits !== "false",
       kind: row.semantics }));
@@ -62,8 +62,21 @@ class CatalogueView {
     const refused = rows.filter((row) => row.error !== "");
     this.note.textContent = `${points.length} of ${rows.length} schedules run at this size; of the synchronous ones, ${front.map(({ name }) => name).join(", ")} ${front.length === 1 ? "is" : "are"} Pareto-optimal (squares). Hollow: asynchronous, with weights that are some updates old; crosses: inference.`;
     this.plot.replaceChildren(this.picture(points, front));
-    this.table.replaceChildren(refused.length === 0 ? "" : element("details", {}, element("summary", {}, `${refused.length} ${refused.length === 1 ? "does" : "do"} not run at this size`),
+    this.table.replaceChildren(this.list(points), refused.length === 0 ? "" : element("details", {}, element("summary", {}, `${refused.length} ${refused.length === 1 ? "does" : "do"} not run at this size`),
       element("ul", {}, refused.map((row) => element("li", {}, row.error)))));
+  }
+
+  /** All points as a table, as many lie over each other. */
+  list(points) {
+    const columns = [["schedule", (point) => point.name], ["bubble rate", (point) => point.y], [this.memory[2], (point) => point.x], ["kind", (point) => point.kind]];
+    const rows = [...points].sort((a, b) => a.y - b.y || a.x - b.x);
+    const byName = new Map(rows.map((point) => [point.name, point]));
+    const table = element("table", { class: "plain-table" }, element("thead", {}, element("tr", {}, columns.map(([title]) => element("th", {}, title)))),
+      element("tbody", {}, rows.map((point) => element("tr", { class: point.name === this.chosen ? "chosen" : null },
+        element("td", {}, element("button", { type: "button", class: "plain link", click: () => this.open(point.name) }, point.name)), element("td", {}, percentText(point.y)),
+        element("td", {}, `${numberText(point.x)}${point.fits ? "" : ", does not fit"}`), element("td", {}, point.kind)))));
+    sortable(table, (row, column) => columns[column][1](byName.get(row.cells[0].textContent)));
+    return element("details", {}, element("summary", {}, `all ${points.length} as a table`), element("div", { class: "scrolling" }, table));
   }
 
   picture(points, front) {

@@ -3,6 +3,10 @@
 const MODELS = ["units", "network", "profile"];
 const RUNTIMES = ["", "megatron", "pytorch", "pytorch-deferred", "torchtitan", "deepspeed"];
 
+/** Options of a job that have a control of their own, or that only change the tables of the program. */
+const FORM_OPTIONS = ["schedule", "devices", "microbatches", "chunks", "updates", "opt", "cost", "per-device", "network", "cluster", "profile", "partition", "memory-limit",
+  "tp", "cp", "ep", "dp", "zero", "microbatch-size", "recompute", "runtime", "job", "job-set", "job-args", "order", "peak", "critical-path", "delays", "what-if", "width", "caption"];
+
 /** A labelled control; `note` explains it under the pointer. */
 function labelled(text, control, note = "") {
   return element("label", { class: "field", title: note }, element("span", {}, text), control);
@@ -11,7 +15,7 @@ function labelled(text, control, note = "") {
 class Controls {
   /** `changed(name)` is called after `state[name]` has a new value, `takeFiles(files)` when some are opened. */
   constructor(state, catalogue, changed, takeFiles) {
-    Object.assign(this, { state, catalogue, changed, takeFiles });
+    Object.assign(this, { state, catalogue, changed, takeFiles, folded: new Map() });
     this.element = element("form", { class: "card controls-form", "aria-label": "what to simulate", submit: (event) => event.preventDefault() });
     this.build();
   }
@@ -30,13 +34,15 @@ class Controls {
       this.group("Schedule", this.scheduleFields()),
       this.group("Costs", this.costFields()),
       this.group("Files", [element("input", { type: "file", multiple: true, "aria-label": "open files", "data-name": "open-files", change: (event) => this.takeFiles(event.target.files) }),
-        element("p", { class: "hint about" }, "a schedule, network, cluster, profile, or the traces of a run; or drop them on the page")]),
+        element("p", { class: "about" }, "a schedule, network, cluster, profile, or the traces of a run; or drop them on the page")]),
     ]);
     if (focused) this.element.querySelector(`[data-name="${focused}"]`)?.focus();
   }
 
+  /** Groups can be folded; on a narrow page, where they stand above the drawing, those that are not needed at first are. */
   group(title, fields) {
-    return element("fieldset", {}, element("legend", {}, title), fields);
+    const open = this.folded.get(title) ?? (matchMedia("(min-width: 901px)").matches || (title === "Schedule" && this.state.tour === ""));
+    return element("details", { class: "group", open, toggle: (event) => this.folded.set(title, event.target.open) }, element("summary", {}, title), fields);
   }
 
   spec() { return this.catalogue.schedules.find(({ name }) => name === this.state.schedule); }
@@ -45,7 +51,7 @@ class Controls {
     const spec = this.spec();
     return [
       labelled("schedule", this.scheduleChoice("schedule", this.state.own === "" ? [] : [OWN_FILE])),
-      element("p", { class: "hint about" }, spec ? `${spec.summary} (${spec.source.split(",")[0]}, ${spec.year})${spec.needs ? `; needs ${spec.needs}` : ""}` : "your own schedule, see 'own schedule'"),
+      element("p", { class: "about" }, spec ? `${spec.summary} (${spec.source.split(",")[0]}, ${spec.year})${spec.needs ? `; needs ${spec.needs}` : ""}` : "your own schedule, see 'own schedule'"),
       spec?.option_list.map((option) => this.optionField(option)) ?? [],
       spec ? [
         this.slider("devices", "devices p", 1, 32, 1, "pipeline devices"),
@@ -53,13 +59,13 @@ class Controls {
         this.slider("chunks", "chunks v", 1, 8, 1, "stages per device; empty: what the schedule does by itself"),
         spec.synchronous ? null : this.slider("updates", "updates", 1, 32, 1, "optimizer updates that are simulated; empty: enough for a steady state"),
       ] : [],
-      labelled("next to it", this.scheduleChoice("against", [""]), "a second schedule of the same size and costs"),
+      labelled("next to it", this.scheduleChoice("against", this.state.own === "" ? [""] : ["", OWN_FILE]), "a second schedule of the same size and costs"),
     ];
   }
 
   costFields() {
-    if (this.state.model === "units") return this.unitFields();
-    return this.state.model === "profile" ? this.profileFields() : this.modelFields();
+    const fields = this.state.model === "units" ? this.unitFields() : this.state.model === "profile" ? this.profileFields() : this.modelFields();
+    return [...fields, moreOptions(this.catalogue.schema.simulate, FORM_OPTIONS, "more.", this.state, () => this.changed("more"))];
   }
 
   scheduleChoice(name, before) {
@@ -108,6 +114,7 @@ class Controls {
     const notes = { F: "forward of a device's share of the model", B: "backward, where it is one action", I: "input gradient, where the backward is split",
       W: "weight gradient, where the backward is split", comm: "message from stage to stage" };
     return [this.modelChoice(), COST_KEYS.map((key) => this.slider(key, key, 0, 4, 0.1, `${notes[key]}, in units (1 unit = 1 ms)`)),
+      this.text("other", "other costs", "X=1,U=0.5", "of other actions: R recompute, U update, X extra work, AR reduction of gradients, EVICT and LOAD; FB of an overlapped pair"),
       this.text("memory-limit", "memory limit", "stashes", "of every device, in stashes: what one microbatch leaves on 1/p of the model")];
   }
 
@@ -117,7 +124,7 @@ class Controls {
     return [this.modelChoice(),
       labelled("profile", element("select", { "data-name": "profile", change: (event) => this.set("profile", event.target.value) },
         names.map((value) => element("option", { value, selected: value === this.state.profile }, value || "none yet")))),
-      element("p", { class: "hint about" }, "measured by plumbline profile, or read from the traces of a real run: open its files, rank0.json.gz and so on, all at once"),
+      element("p", { class: "about" }, "measured by plumbline profile, or read from the traces of a real run: open its files, rank0.json.gz and so on, all at once"),
       this.text("memory-limit", "memory limit", "of the device", "of every device, such as 40GiB")];
   }
 

@@ -1,20 +1,24 @@
 // The explorer: every change is simulated and drawn at once.
 
-const VIEWS = [["timeline", "timeline"], ["catalogue", "all schedules"], ["own", "own schedule"], ["plan", "plan"]];
+const VIEWS = [["timeline", "timeline"], ["catalogue", "all schedules"], ["own", "own schedule"], ["search", "best order"], ["plan", "plan"], ["campaign", "failures"]];
+
+/** Words of the program for readers of the page, where options are fields: "--cluster: h100 has" as "cluster: h100 has". */
+const pageWords = (words) => words.replace(/(^|[\s(])--(?=[a-z])/gm, "$1");
 
 class Explorer {
   constructor(catalogue, simulators) {
     Object.assign(this, { catalogue, ...simulators, state: stateOfAddress(), sections: [], swept: "" });
     this.controls = new Controls(this.state, catalogue, () => this.changed(), (files) => this.takeFiles(files));
     this.tour = new TourView((step) => this.goToStep(step));
-    this.exports = new ExportView({ ask: (want) => this.side.ask(requestOf(this.state, this.state.schedule, "simulate", [want])), timeline: () => this.sections[0]?.timeline });
+    this.exports = new ExportView({ ask: (want) => this.side.ask(({ ...requestOf(this.state, this.state.schedule, "simulate", [want], catalogue), ...this.exports.style(want) })), timeline: () => this.sections[0]?.timeline });
     this.all = new CatalogueView((schedule) => this.open({ schedule, view: "timeline" }));
     this.editor = new EditorView({
       check: (text, name) => this.simulator.ask({ ask: "validate", schedule: name, files: { [name]: text } }),
       take: (text, name) => this.open({ own: text, ownName: name, schedule: OWN_FILE, view: "timeline" }),
       example: () => this.exampleText(),
     });
-    this.plan = new PlanView(this.state, catalogue, { simulator: this.planner, changed: () => keepAddress(this.state) }, (document) => this.open({ own: document, ownName: "own.json", schedule: OWN_FILE, view: "timeline" }));
+    this.questions = [searchQuestion, planQuestion, campaignQuestion].map((asked) => asked(catalogue)).map((asked) => new QuestionView(asked, this.state, catalogue.schema[asked.ask],
+      { simulator: this.planner, changed: () => keepAddress(this.state), open: (fields) => this.open(fields) }));
     this.message = element("p", { class: "message", role: "status" });
     this.runs = element("div", { class: "runs" });
     this.build();
@@ -22,11 +26,13 @@ class Explorer {
 
   build() {
     this.tabs = choice("what to show", VIEWS.map(([, title]) => title), 0, (i) => this.open({ view: VIEWS[i][0] }));
-    this.parts = { timeline: element("div", {}, this.runs, this.exports.element), catalogue: this.all.element, own: this.editor.element, plan: this.plan.element };
+    this.parts = { timeline: element("div", {}, this.runs, this.exports.element), catalogue: this.all.element, own: this.editor.element,
+      ...Object.fromEntries(this.questions.map(({ asked, element: card }) => [asked.ask, card])) };
     const tourButton = element("button", { type: "button", click: () => this.goToStep(0) }, "tour");
     frame({ title: "Pipeline schedules, explored", note: "Simulated in this page; nothing leaves it." }, [tourButton], () => this.repaint(),
       element("div", { class: "explorer" }, this.controls.element, element("div", { class: "explorer-content" }, this.tour.element, this.tabs, this.message, ...Object.values(this.parts))));
-    window.addEventListener("hashchange", () => this.openAnew({ ...stateOfAddress(), files: this.state.files }));
+    // Links to a section of the page, as in the table of figures, leave the state alone.
+    window.addEventListener("hashchange", () => (/^#section-\d+$/.test(location.hash) ? keepAddress(this.state) : this.openAnew({ ...stateOfAddress(), files: this.state.files })));
     this.listenForFiles();
     if (this.state.own !== "") this.editor.fill(this.state.own, this.state.ownName);
   }
@@ -42,6 +48,7 @@ class Explorer {
     if (fields.schedule !== undefined && fields.options === undefined) this.state.options = {};
     if (fields.own !== undefined && this.editor.area.value !== fields.own) this.editor.fill(fields.own, this.state.ownName);
     this.controls.build();
+    this.questions.forEach((question) => question.build());
     return this.changed();
   }
 
@@ -83,7 +90,7 @@ class Explorer {
     const schedules = [state.schedule, ...(state.against && state.against !== state.schedule ? [state.against] : [])];
     const begun = performance.now();
     const answers = [];
-    for (const schedule of schedules) answers.push(await this.simulator.ask(requestOf(state, schedule, "simulate", ["page"], this.catalogue.schedules.find(({ name }) => name === schedule))));
+    for (const schedule of schedules) answers.push(await this.simulator.ask(requestOf(state, schedule, "simulate", ["page"], this.catalogue)));
     if (this.stale) return;
     if (this.measured && state.model === "profile" && state.profile === this.measured.profile) answers.push(structuredClone(this.measured)); // it is decoded in place
     const refused = answers.map((answer, i) => (answer.error ?? (answer.page ? "" : (answer.findings ?? []).join("\n"))) && `${schedules.length > 1 ? `${schedules[i]}: ` : ""}${answer.error ?? answer.findings.join("\n")}`).filter(Boolean);
@@ -94,7 +101,8 @@ class Explorer {
 
   /** `excess`: the words are about memory that does not suffice, of a run that is drawn nevertheless. */
   say(words, refused, excess = false) {
-    this.message.textContent = words;
+    this.message.textContent = refused ? pageWords(words) : words;
+    this.exports.element.hidden = this.sections.length === 0;
     this.message.classList.toggle("excess", excess && !refused);
     this.message.classList.toggle("refusal", refused);
     this.runs.classList.toggle("old", refused);
@@ -108,10 +116,11 @@ class Explorer {
     this.sections.forEach((section) => section.dispose());
     const page = decode({ ...answers[0].page, sections: answers.flatMap((answer) => answer.page.sections) });
     this.sections = page.sections.map((section, number) => new Section(page, section, number));
-    this.runs.replaceChildren(...[scaleChoice(this.sections), this.sections.length > 1 ? element("div", { class: "card" }, summaryView(page)) : this.figures(page),
+    this.runs.replaceChildren(...[scaleChoice(this.sections), this.figures(page),
       ...this.sections.map((section) => section.element)].filter(Boolean));
     this.sections.forEach((section, k) => this.keep(section, before[k]));
     this.keepView();
+    this.exports.element.hidden = false;
     this.exports.show(answers[0].command);
     this.tour.show(this.state.tour, page.sections[0].runs[0]);
     this.drawn = (this.drawn ?? 0) + 1;
@@ -119,7 +128,13 @@ class Explorer {
     window.plumbline = { ...window.plumbline, page, sections: this.sections };
   }
 
-  figures(page) { return element("div", { class: "card" }, summaryView(page)); }
+  /** The table of figures, and what a reader of abstract costs may not expect. */
+  figures(page) {
+    const runs = this.state.model === "units" ? page.sections.filter(({ runs: [run] }) => run.kind === "simulated") : [];
+    const idle = runs.filter(({ runs: [run] }) => isFree(run, page.ops.findIndex(({ name }) => name === "X"))).map(({ heading }) => heading).join(", ");
+    return element("div", { class: "card" }, summaryView(page),
+      idle ? element("p", { class: "about" }, `${idle}: the extra work X takes no time; other costs, such as X=1, give it one.`) : null);
+  }
 
   keep(section, before) {
     if (!before) return;
@@ -148,7 +163,7 @@ class Explorer {
   }
 
   async sweep() {
-    const request = sweepRequest(this.state, ["all"]);
+    const request = sweepRequest(this.state, ["all"], this.catalogue);
     const key = JSON.stringify(request);
     if (key !== this.swept) {
       this.say("simulating the catalogue ...", false);
@@ -162,7 +177,7 @@ class Explorer {
   }
 
   async exampleText() {
-    const answer = await this.simulator.ask({ ...requestOf(this.state, this.state.schedule, "schedule", ["document"]), format: "text" });
+    const answer = await this.simulator.ask({ ...requestOf(this.state, this.state.schedule, "schedule", ["document"], this.catalogue), format: "text" });
     if (answer.error) this.say(answer.error, true);
     return answer.document ?? "";
   }
@@ -215,13 +230,20 @@ class Explorer {
   }
 }
 
+/** Whether actions of the kind `op` are there, and none takes time. */
+function isFree(run, op) {
+  const spans = run.rows.flatMap((row) => [...row.action].flatMap((action, i) => (run.actions[action][0] === op ? [row.end[i] - row.start[i]] : [])));
+  return spans.length > 0 && spans.every((length) => length === 0);
+}
+
 async function startExplorer() {
   const page = document.getElementById("page");
   page.textContent = "Starting the simulator ...";
   const bytes = moduleBytes();
   const simulators = { simulator: new Simulator(bytes), side: new Simulator(bytes), planner: new Simulator(bytes) };
   const list = async (name) => (await simulators.simulator.ask({ ask: name }))[name];
-  const catalogue = { schedules: await list("schedules"), networks: await list("networks"), clusters: await list("clusters") };
+  const catalogue = { schedules: await list("schedules"), networks: await list("networks"), clusters: await list("clusters"),
+    schema: Object.fromEntries(Object.entries((await list("schema")).$defs).map(([name, { properties }]) => [name, properties])) };
   page.textContent = "";
   const explorer = new Explorer(catalogue, simulators);
   window.plumbline = { explorer };

@@ -12,10 +12,10 @@ sys.path = [place for place in sys.path if os.path.abspath(place or ".") != HERE
 from plumbline import questions  # noqa: E402
 
 HEAD = '''# Written by tools/python/make_stubs.py from the tables of options; a test compares them.
-from typing import List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _core
-from .documents import Comparison, Plan, Schedule, Sweep, Timeline, Validation
+from .documents import Campaign, Comparison, OrderSearch, Plan, Schedule, Sweep, Timeline, TracedRun, Validation
 
 # The value of an option: a number or the text that a command line would have.
 _Value = Union[str, int, float, None]
@@ -24,10 +24,15 @@ _Values = Union[str, Sequence[str], None]
 class InvalidSchedule(_core.Error):
     violations: List[str]
     def __init__(self, violations: List[str]) -> None: ...
+
+def ask(request: Dict[str, Any]) -> Dict[str, Any]: ...
+def schedules() -> List[Dict[str, Any]]: ...
+def networks() -> List[Dict[str, Any]]: ...
+def clusters() -> List[Dict[str, Any]]: ...
 '''
 # By `OptionKind` of tools/options/option_table.hpp: flag, text, texts, whole, real.
 TYPES = ("Union[bool, None]", "_Value", "_Values", "Union[int, str, None]", "_Value")
-NAMES = ("simulate", "schedule", "validate", "sweep", "plan", "compare", "convert")
+NAMES = ("simulate", "schedule", "validate", "sweep", "plan", "search", "campaign", "trace", "compare", "convert")
 
 
 def annotation(parameter):

@@ -1,6 +1,7 @@
 #include "tools/tables/timeline_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tools/tables/idle_titles.hpp"
@@ -62,6 +63,16 @@ std::string send_buffers_text(const SendBuffers& buffers) {
   return text;
 }
 
+/// Says where it is the share of whole steady periods and not of the makespan, as the bubble fraction above it is.
+std::string utilization_text(const Timeline& timeline) {
+  Ticks useful = 0;
+  for (const DeviceSummary& device : timeline.devices) useful += device.useful;
+  const double of_all = static_cast<double>(useful) /
+                        (static_cast<double>(timeline.makespan) * static_cast<double>(timeline.devices.size()));
+  const bool steady = timeline.kind == Timeline::Kind::kSimulated && std::abs(timeline.utilization - of_all) > 0.001;
+  return share_text(timeline.utilization) + (steady ? " in the steady state" : "");
+}
+
 std::string more_devices(std::size_t all) {
   return all > kMostDevicesShown ? "... and " + std::to_string(all - kMostDevicesShown) + " more devices\n" : "";
 }
@@ -78,7 +89,7 @@ std::string figures_text(const Timeline& timeline) {
   table.add_row({"step time", time_of(timeline.step_time, timeline)});
   table.add_row({"bubble fraction", share_text(timeline.bubble_fraction)});
   table.add_row({"bubble rate", share_text(timeline.bubble_rate)});
-  table.add_row({"utilization", share_text(timeline.utilization)});
+  table.add_row({"utilization", utilization_text(timeline)});
   if (timeline.search) table.add_row({"searched order", search_text(*timeline.search, timeline)});
   add_rate(table, "throughput", timeline.samples_per_s, "samples/s");
   add_rate(table, "", timeline.tokens_per_s, "tokens/s");

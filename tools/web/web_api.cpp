@@ -32,6 +32,10 @@ PLUMB_EXPORT(plumb_free) void plumb_free(void* room) { std::free(room); }
 PLUMB_EXPORT(plumb_ask) int plumb_ask(const char* request, std::size_t size) {
   try {
     return static_cast<int>(plumb::ask(std::string_view(request, size), answer));
+  } catch (const plumb::Errors& errors) {
+    std::string lines;
+    for (const std::string& line : errors.messages()) lines += (lines.empty() ? "" : "\n") + line;
+    return refuse(plumb::ExitStatus::kWrongInput, lines);
   } catch (const plumb::CannotRun& error) {
     return refuse(plumb::ExitStatus::kNo, error.what());
   } catch (const plumb::Error& error) {

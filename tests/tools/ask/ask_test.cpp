@@ -122,6 +122,45 @@ TEST_CASE("schedule and validate agree with their commands over the whole catalo
   CHECK(refused > 10);
 }
 
+TEST_CASE("pictures that are asked for have the width and the caption of those that the command writes") {
+  const ScratchDirectory scratch;
+  const json answer = json::parse(ask(
+      R"({"ask": "simulate", "schedule": "1f1b", "devices": 2, "microbatches": 2, "width": 8.5, "caption": "Two.", "want": ["svg", "pdf"]})"));
+  const std::string size = "plumbline simulate 1f1b -p 2 -m 2 --width 8.5 --caption Two. ";
+  CHECK(answer.at("svg") == run_command(size + "--svg -", scratch.path()).out);
+  CHECK(answer.at("pdf") == run_command(size + "--pdf -", scratch.path()).out);
+  CHECK(answer.at("command") == "plumbline simulate 1f1b --caption Two. --devices 2 --microbatches 2 --width 8.5");
+}
+
+TEST_CASE("costs per device are those of a p-th of the model, where every device holds all of it, too") {
+  const auto makespan_ms = [](const std::string& schedule) {
+    const json answer = json::parse(ask(json({{"ask", "simulate"},
+                                              {"schedule", schedule},
+                                              {"devices", 4},
+                                              {"microbatches", 8},
+                                              {"cost", "F=1,B=2"},
+                                              {"per-device", true}})
+                                            .dump()));
+    return answer.at("summary").at("makespan_ns").get<double>() / 1e6;
+  };
+  CHECK(makespan_ms("1f1b") == 33);     // (m + p - 1)(F + B)
+  CHECK(makespan_ms("weipipe") == 33);  // its lock step takes as long
+  CHECK(makespan_ms("tawpipe") == 24);  // m (F + B): no bubble
+  CHECK(makespan_ms("cyclic-dp") >= 24);
+  CHECK(makespan_ms("interleaved") == doctest::Approx(28.5));  // (m + (p - 1)/v)(F + B), v = 2
+}
+
+TEST_CASE("a text with typos is refused with them and with the order errors among the rest, by line") {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.path() / "mine.txt") << "# mine\nd0: 0F0 0Q0 0B\n\nd1: 1B0 1F0 1F1\n";
+  const CommandResult printed = run_command("plumbline validate mine.txt", scratch.path());
+  CHECK(printed.status == 2);
+  CHECK(printed.err ==
+        "plumbline: error: mine.txt:2:9: '0Q0': expected an op such as F, B, I, W or U after the stage\n"
+        "plumbline: error: mine.txt:2:13: '0B': expected a number after the op, as in 0F1\n"
+        "plumbline: error: mine.txt:4: 1B0: runs before 1F0\n");
+}
+
 TEST_CASE("a real run that is asked for is the one that the command reads") {
   const ScratchDirectory scratch;
   json request = {{"ask", "trace"}, {"want", {"text", "profile", "page", "schedule"}}};

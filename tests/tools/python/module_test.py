@@ -129,6 +129,52 @@ class PlansAndComparisons(unittest.TestCase):
             plumbline._core.options("simulat")
 
 
+class SearchesCampaignsAndTraces(unittest.TestCase):
+    def test_search_is_that_of_the_program_and_its_order_takes_as_long_as_it_says(self):
+        size = ["-p", "4", "-m", "6", "--cost", "F=1,I=1,W=1", "--memory-limit", "3", "--simulations", "50", "--nodes", "50"]
+        found = plumbline.search(devices=4, microbatches=6, cost="F=1,I=1,W=1", memory_limit=3, simulations=50, nodes=50)
+        self.assertEqual(found.text, printed("search", *size).stdout)
+        best = plumbline.simulate(found.schedule, cost="F=1,I=1,W=1", per_device=True)
+        self.assertEqual(best.makespan_ns, found.orders[0]["makespan_ns"])
+        nothing = plumbline.search(devices=4, microbatches=6, cost="F=1,I=1,W=1", memory_limit=0.25, simulations=50, nodes=50)
+        self.assertFalse(nothing)
+        self.assertTrue(nothing.findings)
+
+    def test_a_schedule_can_be_improved(self):
+        given = plumbline.schedule("gpipe", devices=2, microbatches=4)
+        found = plumbline.search(given, cost="F=1,B=2", simulations=50)
+        self.assertLessEqual(found.orders[0]["makespan_ns"],
+                             plumbline.simulate(given, cost="F=1,B=2", per_device=True).makespan_ns)
+
+    def test_campaign_is_that_of_the_program(self):
+        played = plumbline.campaign(trace="bamboo-p3", layouts="bamboo-gpt2", price=0.91)
+        self.assertEqual(played.text, printed("campaign", "--trace", "bamboo-p3", "--layouts", "bamboo-gpt2", "--price",
+                                              "0.91").stdout)
+        self.assertEqual(len(played.rules), 6)
+        self.assertIn("<html", played.html)
+
+    def test_a_traced_run_is_that_of_the_program_and_a_profile_for_simulations(self):
+        traces = [os.path.join(SOURCE, "tests/sim/traces/data/zb-h1", f"rank{rank}.json.gz") for rank in range(4)]
+        run = plumbline.trace(*traces)
+        self.assertEqual(run.schedule, "zb-h1")
+        with tempfile.TemporaryDirectory() as folder:
+            profile = os.path.join(folder, "profile.json")
+            self.assertEqual(printed("trace", *traces, "--profile", profile).returncode, 0)
+            with open(profile) as file:
+                self.assertEqual(run.profile, json.load(file))
+            from_file = plumbline.simulate("zb-h1", devices=4, microbatches=8, profile=profile)
+        predicted = plumbline.simulate("zb-h1", devices=4, microbatches=8, profile=run)
+        self.assertEqual(predicted.step_time_ns, from_file.step_time_ns)
+        self.assertTrue(plumbline.compare(predicted, run, max_error="5%"))
+        self.assertFalse(plumbline.compare(predicted, run, max_error="0.1%"))
+
+    def test_lists_and_any_request_are_those_of_the_program(self):
+        self.assertEqual(plumbline.schedules(), json.loads(printed("schedules", "--json").stdout))
+        self.assertIn("gpt2-small", [network["name"] for network in plumbline.networks()])
+        self.assertIn("h100", [cluster["name"] for cluster in plumbline.clusters()])
+        self.assertEqual(plumbline.ask({"ask": "validate", "schedule": "1f1b", "devices": 2, "microbatches": 2})["status"], 0)
+
+
 class Examples(unittest.TestCase):
     """The scripts of tools/python/examples run, and say what they promise."""
 
@@ -149,7 +195,7 @@ class Examples(unittest.TestCase):
 
     def test_real_run(self):
         traces = [os.path.join(SOURCE, "tests/sim/traces/data/zb-h1", f"rank{rank}.json.gz") for rank in range(4)]
-        text = self.run_example("real_run.py", PROGRAM, *traces)
+        text = self.run_example("real_run.py", *traces)
         self.assertRegex(text, r"step time +\d+\.\d ms +306\.6 ms")  # the median of the traced steps
         self.assertIn("zb-h1", text)
 

@@ -24,4 +24,15 @@ TEST_CASE("a number of send buffers that was overruled is a row of the table, wi
   CHECK(figures_text(timeline).find("2 in use, 1 asked for\n") != std::string::npos);
 }
 
+TEST_CASE("a utilization of whole steady periods is told as one, that of the makespan is not") {
+  Timeline timeline;
+  timeline.makespan = Ticks{100};
+  timeline.devices.resize(2);
+  for (DeviceSummary& device : timeline.devices) device.useful = Ticks{80};
+  timeline.utilization = 0.8;
+  CHECK(figures_text(timeline).find("80.00 %\n") != std::string::npos);
+  timeline.utilization = 1;
+  CHECK(figures_text(timeline).find("100.00 % in the steady state\n") != std::string::npos);
+}
+
 TEST_SUITE_END();

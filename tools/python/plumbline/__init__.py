@@ -15,8 +15,10 @@ import os as _os
 
 from . import _core
 from ._core import LANES, MEMORY_CLASSES, OPS, Error
-from .questions import InvalidSchedule, compare, convert, plan, schedule, simulate, sweep, validate
-from .documents import Columns, Comparison, Plan, Schedule, Sweep, Timeline, Validation
+from .questions import (InvalidSchedule, ask, campaign, clusters, compare, convert, networks, plan, schedule, schedules,
+                        search, simulate, sweep, trace, validate)
+from .documents import (Campaign, Columns, Comparison, OrderSearch, Plan, Schedule, Sweep, Timeline, TracedRun,
+                        Validation)
 
 if _os.environ.get("PLUMBLINE_KEEP_MEMORY", "1") != "0":
     _core.keep_freed_memory()
@@ -27,5 +29,7 @@ def release_memory() -> bool:
     return _core.release_freed_memory()
 
 
-__all__ = ["LANES", "MEMORY_CLASSES", "OPS", "Columns", "Comparison", "Error", "InvalidSchedule", "Plan", "Schedule",
-           "Sweep", "Timeline", "Validation", "compare", "convert", "plan", "release_memory", "schedule", "simulate", "sweep", "validate"]
+__all__ = ["LANES", "MEMORY_CLASSES", "OPS", "Campaign", "Columns", "Comparison", "Error", "InvalidSchedule",
+           "OrderSearch", "Plan", "Schedule", "Sweep", "Timeline", "TracedRun", "Validation", "ask", "campaign",
+           "clusters", "compare", "convert", "networks", "plan", "release_memory", "schedule", "schedules", "search",
+           "simulate", "sweep", "trace", "validate"]

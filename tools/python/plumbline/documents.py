@@ -177,15 +177,15 @@ class Sweep:
         return f"<pre>{html.escape(self.text)}</pre>"
 
 
-class Plan:
-    """The fastest configuration that was found. True where one fits in memory.
+class _Found:
+    """What a search has found. True where something fits in memory.
 
-    document: what `plumbline plan --json` writes; times in ns, memory in bytes.
-    schedule: the schedule of the best plan, for `simulate` and `convert`; None where nothing fits.
+    document: what the command writes with --json; times in ns, memory in bytes.
+    schedule: the best schedule, for `simulate` and `convert`; None where nothing fits.
     """
 
-    def __init__(self, answer: Dict[str, Any]):
-        self.document: Dict[str, Any] = answer.get("plan", {})
+    def __init__(self, part: str, answer: Dict[str, Any]):
+        self.document: Dict[str, Any] = answer.get(part, {})
         self.text: str = answer.get("text", "")
         self.findings: List[str] = answer.get("findings", [])
         self.schedule = Schedule(json.dumps(answer["document"])) if answer.get("document") else None
@@ -198,6 +198,78 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+class Plan(_Found):
+    """The fastest configuration that was found. True where one fits in memory.
+
+    document: what `plumbline plan --json` writes; times in ns, memory in bytes.
+    schedule: the schedule of the best plan, for `simulate` and `convert`; None where nothing fits.
+    """
+
+    def __init__(self, answer: Dict[str, Any]):
+        super().__init__("plan", answer)
+
+
+class OrderSearch(_Found):
+    """The orders that were found, the best first. True where one fits in memory.
+
+    document: what `plumbline search --json` writes; times in ns, memory in bytes.
+    schedule: the best order, for `simulate` and `convert`; None where nothing fits.
+    """
+
+    def __init__(self, answer: Dict[str, Any]):
+        super().__init__("search", answer)
+
+    @property
+    def orders(self) -> List[Dict[str, Any]]:
+        """A dictionary for each: name, makespan_ns, step_time_ns, bubble_rate, peak_activations, bound_ns, proved."""
+        return self.document["orders"]
+
+
+class Campaign:
+    """A job over days, by every rule. `document` is what `plumbline campaign --json` writes, `html` is the page."""
+
+    def __init__(self, answer: Dict[str, Any]):
+        self.document: Dict[str, Any] = answer["campaign"]
+        self.text: str = answer["text"]
+        self.html: str = answer["html"]
+
+    @property
+    def rules(self) -> List[Dict[str, Any]]:
+        """A dictionary for each rule, the best first: `rule`, and `runs` with samples, goodput, cost and time_ns."""
+        return self.document["rules"]
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+class TracedRun:
+    """A real run, read from the traces of its ranks. `compare` takes it as a run, `simulate` as profile.
+
+    document: the timeline document of the step that is shown; times in ns.
+    profile: what its stages and messages took, the document that `plumbline trace --profile` writes.
+    schedule: the schedule of the catalogue with the same order of passes, or an empty text.
+    """
+
+    def __init__(self, answer: Dict[str, Any]):
+        self.document: Dict[str, Any] = answer["timeline"]
+        self.profile: Dict[str, Any] = answer["profile"]
+        self.schedule: str = answer["schedule"]
+        self.text: str = answer["text"]
+
+    def json(self) -> str:
+        """The timeline document as `plumbline trace -o` writes it."""
+        return json.dumps(self.document)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
 
 
 class Comparison:

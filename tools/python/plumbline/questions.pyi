@@ -1,8 +1,8 @@
 # Written by tools/python/make_stubs.py from the tables of options; a test compares them.
-from typing import List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _core
-from .documents import Comparison, Plan, Schedule, Sweep, Timeline, Validation
+from .documents import Campaign, Comparison, OrderSearch, Plan, Schedule, Sweep, Timeline, TracedRun, Validation
 
 # The value of an option: a number or the text that a command line would have.
 _Value = Union[str, int, float, None]
@@ -11,6 +11,11 @@ _Values = Union[str, Sequence[str], None]
 class InvalidSchedule(_core.Error):
     violations: List[str]
     def __init__(self, violations: List[str]) -> None: ...
+
+def ask(request: Dict[str, Any]) -> Dict[str, Any]: ...
+def schedules() -> List[Dict[str, Any]]: ...
+def networks() -> List[Dict[str, Any]]: ...
+def clusters() -> List[Dict[str, Any]]: ...
 
 def simulate(
     schedule: Union[str, Schedule, None] = ...,
@@ -216,9 +221,138 @@ def plan(
     guide: Union[bool, None] = ...,
 ) -> Plan: ...
 
+def search(
+    schedule: Union[str, Schedule, None] = ...,
+    *,
+    devices: Union[int, str, None] = ...,
+    microbatches: Union[int, str, None] = ...,
+    chunks: Union[int, str, None] = ...,
+    opt: _Values = ...,
+    placement: _Value = ...,
+    backward: _Value = ...,
+    repeat: Union[int, str, None] = ...,
+    nodes: Union[int, str, None] = ...,
+    simulations: Union[int, str, None] = ...,
+    cost: _Value = ...,
+    memory: _Value = ...,
+    per_device: Union[bool, None] = ...,
+    network: _Value = ...,
+    cluster: _Value = ...,
+    profile: _Value = ...,
+    message_bytes: _Value = ...,
+    partition: _Value = ...,
+    precision: _Value = ...,
+    samples: Union[int, str, None] = ...,
+    sequence: Union[int, str, None] = ...,
+    vocabulary: Union[int, str, None] = ...,
+    jitter: _Value = ...,
+    memory_limit: _Value = ...,
+    tp: Union[int, str, None] = ...,
+    cp: Union[int, str, None] = ...,
+    ep: Union[int, str, None] = ...,
+    etp: Union[int, str, None] = ...,
+    dp: Union[int, str, None] = ...,
+    zero: Union[int, str, None] = ...,
+    microbatch_size: Union[int, str, None] = ...,
+    sequence_parallel: Union[bool, None] = ...,
+    dispatcher: _Value = ...,
+    capacity: _Value = ...,
+    imbalance: _Value = ...,
+    adapter_rank: Union[int, str, None] = ...,
+    low_precision_dispatch: Union[bool, None] = ...,
+    no_flash_attention: Union[bool, None] = ...,
+    dropout: Union[bool, None] = ...,
+    fused_loss: Union[bool, None] = ...,
+    weight_gradients: _Value = ...,
+    captured: _Value = ...,
+    no_prefetch: Union[bool, None] = ...,
+    overlap_gradients: Union[bool, None] = ...,
+    overlap_parameters: Union[bool, None] = ...,
+    overlap_tensor: Union[bool, None] = ...,
+    overlap_products: Union[bool, None] = ...,
+    overlap_experts: Union[bool, None] = ...,
+    rates: _Value = ...,
+    runtime: _Value = ...,
+    transfers: _Value = ...,
+    receives: _Value = ...,
+    send_buffers: Union[int, str, None] = ...,
+) -> OrderSearch: ...
+
+def campaign(
+    schedule: Union[str, Schedule, None] = ...,
+    *,
+    trace: _Value = ...,
+    mtbf: _Value = ...,
+    market: _Value = ...,
+    nodes: Union[int, str, None] = ...,
+    hours: _Value = ...,
+    ready: _Value = ...,
+    interval: _Value = ...,
+    seed: Union[int, str, None] = ...,
+    runs: Union[int, str, None] = ...,
+    price: _Value = ...,
+    rules: _Value = ...,
+    rule_opt: _Values = ...,
+    layouts: _Value = ...,
+    stages: _Value = ...,
+    microbatches: Union[int, str, None] = ...,
+    chunks: Union[int, str, None] = ...,
+    opt: _Values = ...,
+    cost: _Value = ...,
+    memory: _Value = ...,
+    per_device: Union[bool, None] = ...,
+    network: _Value = ...,
+    cluster: _Value = ...,
+    profile: _Value = ...,
+    message_bytes: _Value = ...,
+    partition: _Value = ...,
+    precision: _Value = ...,
+    samples: Union[int, str, None] = ...,
+    sequence: Union[int, str, None] = ...,
+    vocabulary: Union[int, str, None] = ...,
+    jitter: _Value = ...,
+    memory_limit: _Value = ...,
+    tp: Union[int, str, None] = ...,
+    cp: Union[int, str, None] = ...,
+    ep: Union[int, str, None] = ...,
+    etp: Union[int, str, None] = ...,
+    dp: Union[int, str, None] = ...,
+    zero: Union[int, str, None] = ...,
+    microbatch_size: Union[int, str, None] = ...,
+    sequence_parallel: Union[bool, None] = ...,
+    dispatcher: _Value = ...,
+    capacity: _Value = ...,
+    imbalance: _Value = ...,
+    adapter_rank: Union[int, str, None] = ...,
+    low_precision_dispatch: Union[bool, None] = ...,
+    no_flash_attention: Union[bool, None] = ...,
+    dropout: Union[bool, None] = ...,
+    fused_loss: Union[bool, None] = ...,
+    weight_gradients: _Value = ...,
+    captured: _Value = ...,
+    no_prefetch: Union[bool, None] = ...,
+    overlap_gradients: Union[bool, None] = ...,
+    overlap_parameters: Union[bool, None] = ...,
+    overlap_tensor: Union[bool, None] = ...,
+    overlap_products: Union[bool, None] = ...,
+    overlap_experts: Union[bool, None] = ...,
+    rates: _Value = ...,
+    runtime: _Value = ...,
+    transfers: _Value = ...,
+    receives: _Value = ...,
+    send_buffers: Union[int, str, None] = ...,
+) -> Campaign: ...
+
+def trace(
+    *traces: str,
+    step: Union[int, str, None] = ...,
+    message_bytes: _Value = ...,
+    messages: _Values = ...,
+) -> TracedRun: ...
+
 def compare(
-    a: Union[str, Timeline],
-    b: Union[str, Timeline],
+    a: Union[str, Timeline, TracedRun],
+    b: Union[str, Timeline, TracedRun],
     *,
     max_error: _Value = ...,
     max_noise: _Value = ...,
