@@ -126,7 +126,7 @@ void add_core_steps(StepList& list, const LayerSpec& layer, const JobShape& shap
   const std::int64_t matrix = list.number() * scores;
   step.forward += matrix;
   step.input_grad += matrix;
-  if (job.recompute == ActivationRecompute::kNone) {
+  if (job.recompute == ActivationRecompute::kNone || job.recompute == ActivationRecompute::kFitted) {
     list.add("attention.scores", {.for_input_grad = matrices}).input_grad = 2 * matrix + made;
   } else {
     step.forward += matrices;

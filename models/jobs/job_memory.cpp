@@ -155,11 +155,11 @@ double cast_weight_bytes(const Parallelism& job) {
 }  // namespace
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
-  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape));
+  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape), layers_again(layers, shape));
 }
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters) {
+                             const DeviceParameters& parameters, std::size_t again) {
   const Parallelism& job = shape.parallelism;
   const bool gathers = job.zero == ZeroStage::kWeights && job.replicas() > 1;
   std::int64_t largest = 0;
@@ -186,10 +186,10 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   }
   memory.gradient_bytes = bytes(job.precision.gradient_bytes, ZeroStage::kGradients);
   memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
-  memory.stash = stage_stash(layers, shape);
+  memory.stash = stage_stash(layers, shape, again);
   // ZeRO-3 has the layer that computes and the next one as a whole.
   const std::int64_t gathered = gathers ? 2 * largest * job.precision.weight_bytes : 0;
-  const PassPeaks peaks = pass_peaks(layers, shape);
+  const PassPeaks peaks = pass_peaks(layers, shape, again);
   const std::int64_t held = beside.library_bytes + placeholder_bytes(layers, shape) + gathered;
   const auto workspace = [&](std::int64_t peak, std::int64_t messages) {
     return held + std::max<std::int64_t>(0, peak - messages);

@@ -51,6 +51,8 @@ struct Parallelism {
   bool sequence_parallel = false;  ///< norms and dropout on 1/tensor of the tokens; reduce-scatter + all-gather
   ZeroStage zero = ZeroStage::kNone;
   ActivationRecompute recompute = ActivationRecompute::kNone;
+  std::int64_t recompute_layers =
+      0;  ///< of `kFull`: only so many of the first transformer layers of every stage; 0: all
   std::int64_t microbatch_size = 0;  ///< samples of one data rank; 0: the network's
   std::int64_t sequence = 0;         ///< tokens per sample; 0: the network's
   Precision precision = kMixedPrecision;
