@@ -101,7 +101,7 @@ TEST_CASE("steps of other groups are predicted with rates that none of their row
     return step_error(jobs, predicted_steps_s(jobs, &rates));
   };
   CHECK(error_without("megatron-papers") < 0.04);
-  CHECK(error_without("vocabulary-parallel") < 0.088);
+  CHECK(error_without("vocabulary-parallel") < 0.085);
 }
 
 TEST_CASE("vTrain's rows of one node are sums: a microbatch adds the same to six digits, whatever else a job has") {
@@ -146,10 +146,10 @@ TEST_CASE("steps are predicted on devices whose tables no step has fitted") {
     const std::vector<MeasuredJob> jobs = published_jobs(data);
     return step_error(jobs, predicted_steps_s(jobs, nullptr));
   };
-  CHECK(error_of("nemo") < 0.16);
-  CHECK(error_of("simumax") < 0.098);
+  CHECK(error_of("nemo") < 0.155);
+  CHECK(error_of("simumax") < 0.072);
   CHECK(error_of("megatron-moe") < 0.115);
-  CHECK(error_of("bigscience") < 0.18);
+  CHECK(error_of("bigscience") < 0.085);
 }
 
 }  // namespace plumb
