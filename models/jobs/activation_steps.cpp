@@ -92,7 +92,8 @@ class StepList {
  private:
   void set_weight(ActivationStep& step, const Product& product, bool of_library) {
     const WeightGradients how = shape_.parallelism.weight_gradients;
-    const bool passed = how == WeightGradients::kPassed || (how == WeightGradients::kPlaceholders && !of_library);
+    const bool passed = how == WeightGradients::kPassed || how == WeightGradients::kSummed ||
+                        (how == WeightGradients::kPlaceholders && !of_library);
     if (passed) step.weight_grad = number_ * product.copies * product.inputs * product.outputs;
     if (of_library) step.product = product;
   }

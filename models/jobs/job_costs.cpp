@@ -105,6 +105,11 @@ StageTimes stage_times(const StageSeconds& seconds) {
   return times;
 }
 
+/// DeepSpeed's optimizer of bf16 keeps the sums of gradients in 32 bits on all ranks, though each updates a part.
+bool reduces_all(const Parallelism& job) {
+  return job.weight_gradients == WeightGradients::kSummed && job.precision.gradient_bytes > job.precision.weight_bytes;
+}
+
 UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, const StageTimes& hides) {
   const Parallelism& job = shape.parallelism;
@@ -120,7 +125,8 @@ UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& s
   UpdateSeconds update;
   if (job.zero == ZeroStage::kNone) update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
   if (job.zero == ZeroStage::kOptimizer) {
-    update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, gradient_bytes);
+    const CollectiveOp op = reduces_all(job) ? CollectiveOp::kAllReduce : CollectiveOp::kReduceScatter;
+    update.reduce_s = over_ranks(op, gradient_bytes);
   }
   const auto beside = [](double seconds, Ticks pass) {
     return std::max(0.0, seconds - static_cast<double>(pass) / kNsPerSecond);
@@ -271,6 +277,7 @@ struct JobPrices::State {
         shape(of, parallelism),
         clock(cluster, parallelism, rates),
         alike(known_alike.empty() ? first_alike(of.layers) : std::move(known_alike)) {
+    shape.any_layout = rates.any_layout;
     set_work(network, alike, shape, cluster.devices.front(), work);
     plain_chain = is_plain_chain(of.layers);
     for (std::size_t k = 0; k < network.layers.size(); ++k) {
@@ -487,7 +494,8 @@ std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachi
                                           const Parallelism& parallelism) {
   check_parallelism(network, parallelism);
   const KernelRates rates = rates_of(machine);
-  const JobShape shape(network, parallelism);
+  JobShape shape(network, parallelism);
+  shape.any_layout = rates.any_layout;
   const JobClock clock(machine.cluster, parallelism, rates);
   std::vector<std::int64_t> times;
   for (const LayerSpec& layer : network.layers) {

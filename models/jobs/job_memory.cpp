@@ -118,6 +118,14 @@ DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobSh
 
 namespace {
 
+/// Bytes of the gradients that wait to be summed in a wider type: DeepSpeed's optimizer of bf16 drops those of all
+/// weights only when the next backward begins.
+std::int64_t unsummed_bytes(const Parallelism& job) {
+  const std::int64_t made = job.precision.activation_bytes;
+  const bool wider = job.precision.gradient_bytes > made;
+  return job.weight_gradients == WeightGradients::kSummed && wider ? made : 0;
+}
+
 /// Parameters that have gradients and optimizer state: all, or those of the adapters.
 DeviceParameters trained_parameters(std::span<const LayerSpec> layers, const JobShape& shape) {
   const Parallelism& job = shape.parallelism;
@@ -184,7 +192,7 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
     memory.frozen_bytes = memory.weight_bytes;
     memory.weight_bytes += bytes(job.precision.weight_bytes, ZeroStage::kWeights);
   }
-  memory.gradient_bytes = bytes(job.precision.gradient_bytes, ZeroStage::kGradients);
+  memory.gradient_bytes = bytes(job.precision.gradient_bytes + unsummed_bytes(job), ZeroStage::kGradients);
   memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
   memory.stash = stage_stash(layers, shape, again);
   // ZeRO-3 has the layer that computes and the next one as a whole.
