@@ -5,16 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "models/jobs/recomputed_layers.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {
 namespace {
-
-bool has_attention(const LayerSpec& layer) {
-  return std::ranges::any_of(layer.body, [](const LayerSpec& inner) {
-    return inner.kind == LayerKind::kAttention || inner.kind == LayerKind::kLatentAttention;
-  });
-}
 
 bool has_experts(const LayerSpec& layer) {
   return std::ranges::any_of(layer.body, [](const LayerSpec& inner) { return inner.kind == LayerKind::kMoe; });
@@ -27,20 +22,19 @@ struct Unit {
   std::int64_t input = 0;  ///< kept instead of what its steps keep
 };
 
-std::vector<Unit> units_of(std::span<const LayerSpec> layers, const JobShape& shape) {
-  const bool full = shape.parallelism.recompute == ActivationRecompute::kFull;
+/// Of the first `again` layers everything runs again.
+std::vector<Unit> units_of(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again) {
   std::vector<Unit> units;
-  bool inside_block = false;  // after the attention of a transformer layer of this stage
-  for (const LayerSpec& layer : layers) {
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    const LayerSpec& layer = layers[at];
+    const bool full = at < again;
     std::vector<ActivationStep> steps = activation_steps(layer, shape);
     const bool experts = shape.parallelism.modules.has(RecomputeModule::kMoe) && has_experts(layer);
     const bool recomputed = (full || experts) && layer.kind == LayerKind::kResidual;
-    if (full && recomputed && inside_block && !has_attention(layer)) {
+    if (full && runs_again_with_previous(layers, at)) {
       units.back().steps.insert(units.back().steps.end(), steps.begin(), steps.end());
-      inside_block = false;
       continue;
     }
-    inside_block = recomputed && has_attention(layer);
     const std::int64_t input = shape.number_bytes() * shape.norm_tokens() * output_width(layer);
     const std::int64_t inputs = full ? 1 : 2;  // of the layer, and of what runs again behind its norm
     units.push_back({std::move(steps), recomputed, recomputed ? inputs * input : 0});
@@ -128,13 +122,17 @@ class PassWalk {
 
 }  // namespace
 
+std::size_t layers_again(std::span<const LayerSpec> layers, const JobShape& shape) {
+  return shape.parallelism.recompute >= ActivationRecompute::kFull ? layers.size() : 0;
+}
+
 KeptBytes stage_kept(std::span<const LayerSpec> layers, const JobShape& shape) {
   KeptBytes sum;
-  for (const Unit& unit : units_of(layers, shape)) sum += kept_by(unit);
+  for (const Unit& unit : units_of(layers, shape, layers_again(layers, shape))) sum += kept_by(unit);
   return sum;
 }
 
-std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const JobShape& shape) {
+std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again) {
   using MadeBy = StashTensor::MadeBy;
   std::vector<StashTensor> stash;
   const auto keep = [&](const std::string& name, std::int64_t bytes, MadeBy made_by, LastUse last_use) {
@@ -148,7 +146,7 @@ std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const Jo
       same->bytes += bytes;
     }
   };
-  for (const Unit& unit : units_of(layers, shape)) {
+  for (const Unit& unit : units_of(layers, shape, again)) {
     keep("layer.input", unit.input, MadeBy::kForward, LastUse::kInputGrad);
     if (unit.recomputed) continue;
     for (const ActivationStep& step : unit.steps) {
@@ -161,8 +159,8 @@ std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const Jo
   return stash;
 }
 
-PassPeaks pass_peaks(std::span<const LayerSpec> layers, const JobShape& shape) {
-  return PassWalk(units_of(layers, shape)).peaks();
+PassPeaks pass_peaks(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again) {
+  return PassWalk(units_of(layers, shape, again)).peaks();
 }
 
 std::int64_t placeholder_bytes(std::span<const LayerSpec> layers, const JobShape& shape) {

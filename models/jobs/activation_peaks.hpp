@@ -9,12 +9,15 @@
 
 namespace plumb {
 
+/// How many of the first layers of a stage run again as a whole, by the job's policy: all or none.
+std::size_t layers_again(std::span<const LayerSpec> layers, const JobShape& shape);
+
 /// Of the layers of a stage, with full recomputation if the job has it: residual layers keep the input of the first one
 /// of a transformer layer (attention and MLP) only.
 KeptBytes stage_kept(std::span<const LayerSpec> layers, const JobShape& shape);
 
-/// What a stage keeps, step by step of the same name: tensors with their lives.
-std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const JobShape& shape);
+/// What a stage keeps, step by step of the same name: tensors with their lives. The first `again` layers run again.
+std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again);
 
 /// Largest number of bytes alive inside of a pass of a stage besides everything that is kept for it. What is kept is
 /// counted whole during a pass; inside of it a backward frees what each operation has read, and a forward has not made
@@ -25,7 +28,7 @@ struct PassPeaks {
   std::int64_t input_grad = 0;
   std::int64_t weight_grad = 0;
 };
-PassPeaks pass_peaks(std::span<const LayerSpec> layers, const JobShape& shape);
+PassPeaks pass_peaks(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again);
 
 /// Placeholders that a library of layers keeps for gradients, one per shape of weights; 0 unless the job has them.
 std::int64_t placeholder_bytes(std::span<const LayerSpec> layers, const JobShape& shape);

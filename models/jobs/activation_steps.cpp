@@ -92,7 +92,8 @@ class StepList {
  private:
   void set_weight(ActivationStep& step, const Product& product, bool of_library) {
     const WeightGradients how = shape_.parallelism.weight_gradients;
-    const bool passed = how == WeightGradients::kPassed || (how == WeightGradients::kPlaceholders && !of_library);
+    const bool passed = how == WeightGradients::kPassed || how == WeightGradients::kSummed ||
+                        (how == WeightGradients::kPlaceholders && !of_library);
     if (passed) step.weight_grad = number_ * product.copies * product.inputs * product.outputs;
     if (of_library) step.product = product;
   }
@@ -126,7 +127,7 @@ void add_core_steps(StepList& list, const LayerSpec& layer, const JobShape& shap
   const std::int64_t matrix = list.number() * scores;
   step.forward += matrix;
   step.input_grad += matrix;
-  if (job.recompute == ActivationRecompute::kNone) {
+  if (job.recompute == ActivationRecompute::kNone || job.recompute == ActivationRecompute::kFitted) {
     list.add("attention.scores", {.for_input_grad = matrices}).input_grad = 2 * matrix + made;
   } else {
     step.forward += matrices;

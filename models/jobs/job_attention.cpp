@@ -38,8 +38,9 @@ double seen_share(const LayerSpec& layer, std::int64_t sequence) {
 /// Scores of whole samples: unfused products over all heads, or one kernel that never writes them.
 void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, HeadWidths widths) {
   const Parallelism& job = shape.parallelism;
-  const std::int64_t heads = shape.samples * layer.heads / job.tensor;
-  const std::int64_t rows = shape.sequence / job.context;
+  const std::int64_t parts = job.context_by_heads ? job.context : 1;
+  const std::int64_t heads = shape.samples * layer.heads / job.tensor / parts;
+  const std::int64_t rows = shape.sequence * parts / job.context;
   const std::int64_t columns = shape.sequence;
   const double products = 2.0 * static_cast<double>(heads * rows * columns) *
                           static_cast<double>(widths.key + widths.value) * seen_share(layer, columns);
@@ -75,9 +76,25 @@ void add_core(LayerKernels& kernels, const LayerSpec& layer, const JobShape& sha
   kernels.input_grad.memory(operands, 4);
 }
 
+/// Queries, keys, values and what comes out of them, each in an exchange of its own that the kernels wait for, put in
+/// order before and after it. (Transformer Engine's a2a; since 2.8 the backward does not exchange the output again.)
+void exchange_heads(LayerKernels& kernels, const JobShape& shape, std::int64_t queries, std::int64_t keys_values) {
+  for (const std::int64_t features : {queries, keys_values / 2, keys_values / 2, queries}) {
+    const double bytes = shape.bytes(shape.tokens(), features);
+    for (PassKernels* pass : {&kernels.forward, &kernels.input_grad}) {
+      pass->collective(CollectiveOp::kAllToAll, GroupAxis::kContext, bytes);
+      pass->memory(2 * 2 * bytes, 2);
+    }
+  }
+}
+
 /// Keys and values of all ranks pass by each rank (ring attention), beside its kernels.
-void add_context(LayerKernels& kernels, const JobShape& shape, std::int64_t keys_values) {
+void add_context(LayerKernels& kernels, const JobShape& shape, std::int64_t queries, std::int64_t keys_values) {
   if (shape.parallelism.context < 2) return;
+  if (shape.parallelism.context_by_heads) {
+    exchange_heads(kernels, shape, queries, keys_values);
+    return;
+  }
   const double bytes = shape.bytes(shape.tokens() * shape.parallelism.context, keys_values);
   kernels.forward.collective(CollectiveOp::kAllGather, GroupAxis::kContext, bytes, true);
   kernels.input_grad.collective(CollectiveOp::kAllGather, GroupAxis::kContext, bytes, true);
@@ -111,13 +128,17 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   block.enter();
   kernels.forward.append(in.forward);
   if (layer.rotary) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 2);
+  // Queries that share keys lie between them, so they are copied to their own places, and gradients back.
+  const bool apart = layer.kv_heads > 0 && layer.kv_heads != layer.heads;
+  if (apart) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 3);
   const double normed = layer.head_norm ? shape.bytes(tokens, (qkv + inner) / 2) : 0;  // queries and keys
   if (layer.head_norm) kernels.forward.memory(2 * normed, 2, Movement::kNorm);
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);
   add_core(kernels, layer, shape, {head, head});
-  add_context(kernels, shape, qkv - inner);
+  add_context(kernels, shape, inner, qkv - inner);
   if (layer.rotary) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 2);
+  if (apart) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 1);
   if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4, Movement::kNorm);
   kernels.forward.append(out.forward);
   block.leave();
@@ -161,7 +182,7 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);
   add_core(kernels, layer, shape, {key, layer.value_width});
-  add_context(kernels, shape, keys_values);
+  add_context(kernels, shape, queries, keys_values);
   kernels.forward.append(out.forward);
   block.leave();
   kernels.input_grad.memory(1.5 * moved, 8);

@@ -17,6 +17,10 @@ CommTime PassSeconds::communication() const {
   return {.all = to_nanoseconds(talking_s), .shown = to_nanoseconds(seconds() - computing_s)};
 }
 
+double JobClock::seconds_of(const KernelTime& time) const {
+  return blocking_ ? time.device_s + time.host_s : time.seconds();
+}
+
 PassSeconds JobClock::of(const PassKernels& pass, bool is_forward) const {
   KernelTime all;
   KernelTime routed;
@@ -30,17 +34,17 @@ PassSeconds JobClock::of(const PassKernels& pass, bool is_forward) const {
     if (kernel.kind == Kernel::Kind::kExchange) time.device_s += exchange_s(kernel.exchange);
     const bool talks = kernel.kind == Kernel::Kind::kCollective || kernel.kind == Kernel::Kind::kExchange;
     if (talks) talking_s += time.device_s;
-    if (kernel.hidden) {
+    if (kernel.hidden && !blocking_) {
       hidden_s += time.device_s;
       time.device_s *= kernel.kind == Kernel::Kind::kExchange ? taken_share() : 0;
     }
     if (captured_ == CapturedGraphs::kAll || (captured_ == CapturedGraphs::kDense && !kernel.routed)) time.host_s = 0;
     (kernel.routed && is_forward && waits_for_counts_ ? routed : all) += time;
   }
-  const double busy_s = all.seconds() + routed.seconds();
+  const double busy_s = seconds_of(all) + seconds_of(routed);
   all += routed;
   const KernelTime kernels{.device_s = all.device_s - (talking_s - hidden_s), .host_s = all.host_s};
-  return {busy_s, hidden_s, std::min(busy_s, kernels.seconds()), talking_s};
+  return {busy_s, hidden_s, std::min(busy_s, seconds_of(kernels)), talking_s};
 }
 
 const DeviceGroup& JobClock::group(GroupAxis axis) const {

@@ -61,6 +61,7 @@ class JobClock {
         data_(device_group(cluster, job.replicas(), job.tensor)),
         expert_copies_(device_group(cluster, job.expert_replicas(), job.expert_parts() * job.expert)),
         captured_(job.captured),
+        blocking_(job.blocking_launches),
         waits_for_counts_(job.expert_capacity == 0) {}
 
   /// A pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of tokens,
@@ -85,6 +86,9 @@ class JobClock {
 
   double exchange_s(const ExpertExchange& exchange) const;
 
+  /// Kernels and starting them: one beside the other, or one after the other where launches block.
+  double seconds_of(const KernelTime& time) const;
+
   /// Of an optimizer that moves `bytes`.
   double updating_s(double bytes) const {
     return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
@@ -100,6 +104,7 @@ class JobClock {
   DeviceGroup data_;
   DeviceGroup expert_copies_;
   CapturedGraphs captured_;
+  bool blocking_;
   bool waits_for_counts_;
 };
 

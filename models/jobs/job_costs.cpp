@@ -11,10 +11,12 @@
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
+#include "models/jobs/activation_peaks.hpp"
 #include "models/jobs/alike_layers.hpp"
 #include "models/jobs/job_clock.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/jobs/recomputed_layers.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
@@ -42,10 +44,15 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
   if (job.expert_replicas() > 1) add(parameters.expert, GroupAxis::kExpertCopies);
 }
 
-StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock) {
+bool runs_all_again(const Parallelism& job) {
+  return job.recompute == ActivationRecompute::kFull && job.recompute_layers == 0;
+}
+
+/// `full`: its whole forward runs again.
+StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock, bool full) {
   LayerKernels kernels = layer_kernels(layer, shape);
   PassKernels again = std::move(kernels.again);
-  if (shape.parallelism.recompute == ActivationRecompute::kFull) {
+  if (full) {
     again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
   }
   add_zero_traffic(layer, shape, kernels);
@@ -98,6 +105,11 @@ StageTimes stage_times(const StageSeconds& seconds) {
   return times;
 }
 
+/// DeepSpeed's optimizer of bf16 keeps the sums of gradients in 32 bits on all ranks, though each updates a part.
+bool reduces_all(const Parallelism& job) {
+  return job.weight_gradients == WeightGradients::kSummed && job.precision.gradient_bytes > job.precision.weight_bytes;
+}
+
 UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, const StageTimes& hides) {
   const Parallelism& job = shape.parallelism;
@@ -113,7 +125,8 @@ UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& s
   UpdateSeconds update;
   if (job.zero == ZeroStage::kNone) update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
   if (job.zero == ZeroStage::kOptimizer) {
-    update.reduce_s = over_ranks(CollectiveOp::kReduceScatter, gradient_bytes);
+    const CollectiveOp op = reduces_all(job) ? CollectiveOp::kAllReduce : CollectiveOp::kReduceScatter;
+    update.reduce_s = over_ranks(op, gradient_bytes);
   }
   const auto beside = [](double seconds, Ticks pass) {
     return std::max(0.0, seconds - static_cast<double>(pass) / kNsPerSecond);
@@ -253,7 +266,8 @@ struct JobPrices::State {
     StageMemory memory;
     UpdateSeconds update;
   };
-  using Key = std::vector<std::int32_t>;  ///< kinds of the layers, and of their neighbours
+  using Key = std::vector<std::int32_t>;  ///< layers that run again; kinds of the layers, and of their neighbours
+  static constexpr std::int32_t kByPolicy = -1;
 
   State(const JobMachine& machine, const Network& of, const Parallelism& parallelism,
         std::vector<std::int32_t> known_alike)
@@ -263,11 +277,14 @@ struct JobPrices::State {
         shape(of, parallelism),
         clock(cluster, parallelism, rates),
         alike(known_alike.empty() ? first_alike(of.layers) : std::move(known_alike)) {
+    shape.any_layout = rates.any_layout;
     set_work(network, alike, shape, cluster.devices.front(), work);
     plain_chain = is_plain_chain(of.layers);
     for (std::size_t k = 0; k < network.layers.size(); ++k) {
       const auto same = static_cast<std::size_t>(alike[k]);
-      layers.push_back(same < k ? layers[same] : layer_seconds(network.layers[k], shape, clock));
+      layers.push_back(same < k ? layers[same]
+                                : layer_seconds(network.layers[k], shape, clock, runs_all_again(parallelism)));
+      recomputed.push_back(same < k ? recomputed[same] : layer_seconds(network.layers[k], shape, clock, true));
       parameters.push_back(same < k ? parameters[same] : device_parameters(network.layers[k], shape));
       layer_forward.push_back(to_nanoseconds(layers.back().f.seconds()));
     }
@@ -290,7 +307,7 @@ struct JobPrices::State {
       if (tensor.made_by == StashTensor::MadeBy::kForward) one.kept_bytes += tensor.bytes;
     }
     // Attention and what follows it run again together, from one input.
-    if (shape.parallelism.recompute == ActivationRecompute::kFull) one.kept_bytes /= 2;
+    if (shape.parallelism.recompute >= ActivationRecompute::kFull) one.kept_bytes /= 2;
     return one;
   }
 
@@ -321,26 +338,45 @@ struct JobPrices::State {
     least = std::make_shared<const std::vector<LayerLeast>>(std::move(each));
   }
 
-  Key key_of(const LayerRange& range) const {
+  Key key_of(const LayerRange& range, std::int32_t again) const {
     constexpr std::int32_t kNobody = -1;
-    Key key{range.begin == 0 ? kNobody : alike[range.begin - 1],
+    Key key{again, range.begin == 0 ? kNobody : alike[range.begin - 1],
             range.end == alike.size() ? kNobody : alike[range.end]};
     key.insert(key.end(), alike.begin() + static_cast<std::ptrdiff_t>(range.begin),
                alike.begin() + static_cast<std::ptrdiff_t>(range.end));
     return key;
   }
 
-  StagePrice price(const LayerRange& range) const {
-    const auto own = std::span(network.layers).subspan(range.begin, range.end - range.begin);
+  std::span<const LayerSpec> own_layers(const LayerRange& range) const {
+    return std::span(network.layers).subspan(range.begin, range.end - range.begin);
+  }
+
+  /// How many layers of stage `s` run again.
+  std::int32_t again(const LayerRange& range, std::size_t s, std::span<const std::int32_t> counts) const {
+    if (!counts.empty()) return counts[s];
+    const Parallelism& job = shape.parallelism;
+    if (job.recompute != ActivationRecompute::kFull || job.recompute_layers == 0) return kByPolicy;
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(job.recompute_layers, layers_to_recompute(own_layers(range))));
+  }
+
+  /// `again`: how many of its first layers (`layers_to_recompute`); `kByPolicy`: as the job says.
+  StagePrice price(const LayerRange& range, std::int32_t again) const {
+    const auto own = own_layers(range);
+    const std::size_t leading = again == kByPolicy ? 0 : leading_layers(own, again);
     StageSeconds seconds;
-    for (std::size_t k = range.begin; k < range.end; ++k) seconds += layers[k];
+    for (std::size_t k = range.begin; k < range.end; ++k) {
+      seconds += k - range.begin < leading ? recomputed[k] : layers[k];
+    }
     wait_for_weights(own, shape, clock, seconds);
     StageMemory messages;
     set_messages(network, range, shape, plain_chain, messages);
     const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
                             messages.input_grad_bytes + messages.output_grad_bytes};
     const DeviceParameters held = stage_parameters(own, std::span(parameters).subspan(range.begin, own.size()));
-    StagePrice stage{.times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside, held), .update = {}};
+    const std::size_t kept_inputs = again == kByPolicy ? layers_again(own, shape) : leading;
+    StagePrice stage{
+        .times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside, held, kept_inputs), .update = {}};
     stage.memory.input_bytes = messages.input_bytes;
     stage.memory.output_bytes = messages.output_bytes;
     stage.memory.input_grad_bytes = messages.input_grad_bytes;
@@ -350,14 +386,14 @@ struct JobPrices::State {
     return stage;
   }
 
-  std::shared_ptr<const StagePrice> known(const LayerRange& range) {
-    Key key = key_of(range);
+  std::shared_ptr<const StagePrice> known(const LayerRange& range, std::int32_t again) {
+    Key key = key_of(range, again);
     {
       const std::lock_guard lock(mutex);
       const auto found = stages.find(key);
       if (found != stages.end()) return found->second;
     }
-    auto stage = std::make_shared<const StagePrice>(price(range));
+    auto stage = std::make_shared<const StagePrice>(price(range, again));
     const std::lock_guard lock(mutex);
     return stages.try_emplace(std::move(key), std::move(stage)).first->second;
   }
@@ -378,6 +414,7 @@ struct JobPrices::State {
   bool plain_chain = false;
   WorkUnits work;
   std::vector<StageSeconds> layers;          ///< by layer, alone
+  std::vector<StageSeconds> recomputed;      ///< the same where its whole forward runs again
   std::vector<DeviceParameters> parameters;  ///< by layer
   std::vector<Ticks> layer_forward;
   std::shared_ptr<const std::vector<LayerLeast>> least;
@@ -395,15 +432,42 @@ JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Pa
 
 JobPrices::~JobPrices() = default;
 
-JobCosts JobPrices::costs(const Partition& partition, std::int32_t places) const {
+void JobPrices::check_counts(const Partition& partition, std::span<const std::int32_t> recomputed) const {
+  if (recomputed.empty()) return;
+  if (state_->shape.parallelism.recompute == ActivationRecompute::kFull) {
+    throw Error("recomputed layers: all run again already, expected no counts by stage");
+  }
+  if (recomputed.size() != partition.num_stages()) {
+    throw Error("recomputed layers: " + std::to_string(recomputed.size()) + " counts, expected one for each of the " +
+                std::to_string(partition.num_stages()) + " stages");
+  }
+  const std::vector<std::int32_t> most = recomputable(partition);
+  for (std::size_t s = 0; s < most.size(); ++s) {
+    if (recomputed[s] >= 0 && recomputed[s] <= most[s]) continue;
+    throw Error("recomputed layers: " + std::to_string(recomputed[s]) + " of stage " + std::to_string(s) +
+                ", expected at most its " + std::to_string(most[s]));
+  }
+}
+
+std::vector<std::int32_t> JobPrices::recomputable(const Partition& partition) const {
+  std::vector<std::int32_t> counts;
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    counts.push_back(layers_to_recompute(state_->own_layers(partition.range(s))));
+  }
+  return counts;
+}
+
+JobCosts JobPrices::costs(const Partition& partition, std::int32_t places,
+                          std::span<const std::int32_t> recomputed) const {
   const Parallelism& parallelism = state_->shape.parallelism;
   check_devices(state_->cluster, parallelism, places);
+  check_counts(partition, recomputed);
   JobCosts job;
   job.rates = state_->rates;
   job.pipeline = state_->pipeline(places);
   job.costs.work = state_->work;
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-    const auto stage = state_->known(partition.range(s));
+    const auto stage = state_->known(partition.range(s), state_->again(partition.range(s), s, recomputed));
     job.costs.times.push_back(stage->times);
     job.costs.memory.push_back(stage->memory);
     job.updates.push_back(stage->update);
@@ -422,19 +486,20 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places) const
 }
 
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
-                   const Parallelism& parallelism) {
-  return JobPrices(network, machine, parallelism).costs(partition, machine.places);
+                   const Parallelism& parallelism, std::span<const std::int32_t> recomputed) {
+  return JobPrices(network, machine, parallelism).costs(partition, machine.places, recomputed);
 }
 
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
                                           const Parallelism& parallelism) {
   check_parallelism(network, parallelism);
   const KernelRates rates = rates_of(machine);
-  const JobShape shape(network, parallelism);
+  JobShape shape(network, parallelism);
+  shape.any_layout = rates.any_layout;
   const JobClock clock(machine.cluster, parallelism, rates);
   std::vector<std::int64_t> times;
   for (const LayerSpec& layer : network.layers) {
-    const StageTimes one = stage_times(layer_seconds(layer, shape, clock));
+    const StageTimes one = stage_times(layer_seconds(layer, shape, clock, runs_all_again(parallelism)));
     times.push_back(one.f + one.b);
   }
   return times;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
@@ -49,10 +50,11 @@ struct JobMachine {
 ///
 /// B = I + W with what is recomputed in I; R = F. Memory: `job_stage_memory`. An update reduces the gradients over data
 /// and context ranks, updates, and gathers what ZeRO sharded. Tied weights are those of a tensor rank.
+/// `recomputed`: how many of the first transformer layers of every stage run again; empty: as `parallelism` says.
 /// Throws `Error` for what cannot be divided, and for clusters with too few devices. Devices of other rates than the
 /// first count as slower or faster by their FLOP/s.
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
-                   const Parallelism& parallelism);
+                   const Parallelism& parallelism, std::span<const std::int32_t> recomputed = {});
 
 /// Computes the same, but each stage only once, since a search needs the same stages many times. Stages whose layers
 /// and neighbours differ only in their names have the same costs. Safe to use from several threads.
@@ -66,9 +68,14 @@ class JobPrices {
   JobPrices(const JobPrices&) = delete;
   JobPrices& operator=(const JobPrices&) = delete;
 
-  JobCosts costs(const Partition& partition, std::int32_t places) const;
+  JobCosts costs(const Partition& partition, std::int32_t places, std::span<const std::int32_t> recomputed = {}) const;
+
+  /// By stage: how many layers there are that can run again.
+  std::vector<std::int32_t> recomputable(const Partition& partition) const;
 
  private:
+  void check_counts(const Partition& partition, std::span<const std::int32_t> recomputed) const;
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -8,6 +8,15 @@ double numbers(std::int64_t tokens, std::int64_t features, std::int64_t copies) 
   return static_cast<double>(tokens) * static_cast<double>(features) * static_cast<double>(copies);
 }
 
+/// Bytes that a gradient moves to its sum: read, and the sum read and written; where the sum is wider, the gradient is
+/// copied to its width first (DeepSpeed's optimizer of bf16).
+double summed_bytes(const JobShape& shape) {
+  const std::int64_t made = shape.number_bytes();
+  const std::int64_t sum = shape.parallelism.precision.gradient_bytes;
+  const std::int64_t copied = sum == made ? 0 : 2 * sum;
+  return static_cast<double>(made + copied + 2 * sum);
+}
+
 /// y = x W + x A B with W fixed: A and B of `rank` are trained (LoRA, Hu et al. 2021).
 void add_adapter(LayerKernels& kernels, const JobShape& shape, const Product& product) {
   const std::int64_t tokens = product.tokens;
@@ -47,7 +56,8 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
              {.numbers = gathered ? all / static_cast<double>(job.tensor) : all,
               .copies = product.copies,
               .made_for_it = made_for_it,
-              .shared = gathered});
+              .shared = gathered,
+              .any_layout = shape.any_layout});
   };
   ProductShape one{
       .m = product.tokens, .n = product.outputs, .k = product.inputs, .count = product.copies, .format = format};
@@ -66,7 +76,10 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
   one = {.m = product.outputs, .n = product.inputs, .k = product.tokens, .count = product.copies, .format = format};
   one.pass = ProductPass::kWeightGrad;
   one.odd_rows = product.exact && product.outputs % 2 != 0;
-  add(kernels.weight_grad, one, job.precision.gradient_bytes);
+  const bool apart = job.weight_gradients == WeightGradients::kSummed;
+  add(kernels.weight_grad, one, apart ? 0 : job.precision.gradient_bytes);
+  if (!apart) return;
+  kernels.weight_grad.memory(numbers(product.outputs, product.inputs, product.copies) * summed_bytes(shape), launches);
 }
 
 }  // namespace plumb

@@ -118,6 +118,14 @@ DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobSh
 
 namespace {
 
+/// Bytes of the gradients that wait to be summed in a wider type: DeepSpeed's optimizer of bf16 drops those of all
+/// weights only when the next backward begins.
+std::int64_t unsummed_bytes(const Parallelism& job) {
+  const std::int64_t made = job.precision.activation_bytes;
+  const bool wider = job.precision.gradient_bytes > made;
+  return job.weight_gradients == WeightGradients::kSummed && wider ? made : 0;
+}
+
 /// Parameters that have gradients and optimizer state: all, or those of the adapters.
 DeviceParameters trained_parameters(std::span<const LayerSpec> layers, const JobShape& shape) {
   const Parallelism& job = shape.parallelism;
@@ -155,11 +163,11 @@ double cast_weight_bytes(const Parallelism& job) {
 }  // namespace
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
-  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape));
+  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape), layers_again(layers, shape));
 }
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters) {
+                             const DeviceParameters& parameters, std::size_t again) {
   const Parallelism& job = shape.parallelism;
   const bool gathers = job.zero == ZeroStage::kWeights && job.replicas() > 1;
   std::int64_t largest = 0;
@@ -184,12 +192,12 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
     memory.frozen_bytes = memory.weight_bytes;
     memory.weight_bytes += bytes(job.precision.weight_bytes, ZeroStage::kWeights);
   }
-  memory.gradient_bytes = bytes(job.precision.gradient_bytes, ZeroStage::kGradients);
+  memory.gradient_bytes = bytes(job.precision.gradient_bytes + unsummed_bytes(job), ZeroStage::kGradients);
   memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
-  memory.stash = stage_stash(layers, shape);
+  memory.stash = stage_stash(layers, shape, again);
   // ZeRO-3 has the layer that computes and the next one as a whole.
   const std::int64_t gathered = gathers ? 2 * largest * job.precision.weight_bytes : 0;
-  const PassPeaks peaks = pass_peaks(layers, shape);
+  const PassPeaks peaks = pass_peaks(layers, shape, again);
   const std::int64_t held = beside.library_bytes + placeholder_bytes(layers, shape) + gathered;
   const auto workspace = [&](std::int64_t peak, std::int64_t messages) {
     return held + std::max<std::int64_t>(0, peak - messages);

@@ -41,8 +41,8 @@ struct HeldBeside {
 /// and what is alive inside of passes only (`pass_peaks`, in which messages are no longer counted). What libraries keep
 /// for the whole run is counted in every pass.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside = {});
-/// The same where the stage's parameters are known.
+/// The same where the stage's parameters are known, and how many of its first layers run again.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters);
+                             const DeviceParameters& parameters, std::size_t again);
 
 }  // namespace plumb

@@ -12,6 +12,7 @@ struct JobShape {
   Parallelism parallelism;
   std::int64_t samples = 1;
   std::int64_t sequence = 1;  ///< tokens of a whole sample
+  bool any_layout = false;    ///< products in 8 bits read operands by rows or by columns (`KernelRates`)
 
   JobShape(const Network& network, const Parallelism& job);
 

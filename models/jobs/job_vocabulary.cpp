@@ -20,6 +20,15 @@ void add_loss(LayerKernels& kernels, const JobShape& shape, double logits) {
 
 }  // namespace
 
+/// Bytes of the gradient of a table: PyTorch makes the whole of it for every microbatch (`embedding_dense_backward`
+/// fills it with zeros), and then it is added to what earlier microbatches left, since no product makes it.
+double table_gradient_bytes(const LayerSpec& layer, const JobShape& shape) {
+  const auto rows = static_cast<double>((layer.vocabulary + shape.parallelism.tensor - 1) / shape.parallelism.tensor);
+  const auto number = static_cast<double>(shape.number_bytes());
+  const auto added = static_cast<double>(2 * shape.parallelism.precision.gradient_bytes);
+  return rows * static_cast<double>(layer.width) * (number + number + added);
+}
+
 /// A table whose rows are divided over tensor ranks; positions are added, and the sum goes through dropout.
 LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape) {
   const double values = shape.bytes(shape.tokens(), layer.width);
@@ -31,7 +40,9 @@ LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape) {
                                values);
   }
   if (layer.positions > 0) kernels.forward.memory(3 * values, 2);
+  if (shape.parallelism.adapter_rank > 0) return kernels;
   kernels.weight_grad.memory(values * 3, 4);
+  kernels.weight_grad.memory(table_gradient_bytes(layer, shape), 2);
   return kernels;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plumb {
 
@@ -14,6 +15,8 @@ enum class ActivationRecompute : std::uint8_t {
   kNone,
   kSelective,  ///< scores and softmax of attention are computed again (Korthikanti et al. 2022)
   kFull,       ///< every layer keeps its input only and runs its forward again
+  kFitted,     ///< of every stage the first layers do, as many as counts say; without counts a stage takes the time of
+               ///< `kNone` and the memory of `kFull`, which no counts are better than
 };
 
 /// Parts of a layer that can run again in the backward instead of being kept (Megatron's --recompute-modules).
@@ -50,11 +53,16 @@ class RecomputeModules {
 struct LayerRecompute {
   ActivationRecompute all = ActivationRecompute::kNone;
   RecomputeModules modules{};
+  std::vector<std::int32_t> by_stage{};  ///< of `kFitted`: how many of the first layers of every stage
 
   friend bool operator==(const LayerRecompute&, const LayerRecompute&) = default;
 };
 
-/// "none", "selective", "full", or names of modules joined by '+' ("norm+activation"); none for any other text.
+/// "none", "selective", "full" or "fitted".
+std::string_view recompute_word(ActivationRecompute recompute);
+
+/// "none", "selective", "full", names of modules joined by '+' ("norm+activation"), or how many of the first layers of
+/// every stage run again ("layers=3-1-0"); none for any other text.
 std::optional<LayerRecompute> layer_recompute_of(std::string_view text);
 std::string layer_recompute_text(const LayerRecompute& recompute);
 

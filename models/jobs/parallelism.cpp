@@ -25,6 +25,9 @@ bool check_layer(const LayerSpec& layer, const Parallelism& job) {
     case LayerKind::kAttention:
     case LayerKind::kLatentAttention:
       divides(layer, "tensor", job.tensor, "heads", layer.heads);
+      if (job.context_by_heads) {
+        divides(layer, "context", job.context, "heads of a tensor rank", layer.heads / job.tensor);
+      }
       break;
     case LayerKind::kMlp:
       divides(layer, "tensor", job.tensor, "hidden", layer.hidden);

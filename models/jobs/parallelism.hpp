@@ -26,6 +26,7 @@ enum class WeightGradients : std::uint8_t {
   kPassed,        ///< a tensor of the weight's size and precision is alive while an operation runs backward: what
                   ///< PyTorch makes, and what Megatron passes on empty where the product has added
   kPlaceholders,  ///< as kPassed, but of layers one empty tensor per shape is kept (Transformer Engine since 2.3)
+  kSummed,        ///< as kPassed, and a kernel of its own adds it to the accumulator (PyTorch, Megatron-DeepSpeed)
 };
 
 /// What the host starts as one captured graph (CUDA graphs) instead of kernel by kernel.
@@ -51,6 +52,8 @@ struct Parallelism {
   bool sequence_parallel = false;  ///< norms and dropout on 1/tensor of the tokens; reduce-scatter + all-gather
   ZeroStage zero = ZeroStage::kNone;
   ActivationRecompute recompute = ActivationRecompute::kNone;
+  std::int64_t recompute_layers =
+      0;  ///< of `kFull`: only so many of the first transformer layers of every stage; 0: all
   std::int64_t microbatch_size = 0;  ///< samples of one data rank; 0: the network's
   std::int64_t sequence = 0;         ///< tokens per sample; 0: the network's
   Precision precision = kMixedPrecision;
@@ -73,6 +76,9 @@ struct Parallelism {
   bool overlap_parameters = false;  ///< ZeRO-1 and -2 gather the new weights beside the first forward
   bool overlap_experts = false;     ///< tokens travel to experts and back beside the kernels of the pass
   bool overlap_products = false;    ///< sequence parallelism exchanges tensor - 1 of `tensor` parts beside the products
+  bool context_by_heads = false;    ///< context ranks exchange heads and then see whole sequences (Ulysses, Megatron's
+                                    ///< a2a), instead of passing keys and values on (ring)
+  bool blocking_launches = false;   ///< the host waits for every kernel that it starts (CUDA_LAUNCH_BLOCKING=1)
   CapturedGraphs captured{};
   RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers

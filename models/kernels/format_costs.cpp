@@ -7,12 +7,13 @@ namespace {
 
 constexpr std::array<FormatCosts, kMatrixFormatCount> kFormatCosts{{
     {},
-    {.number_bytes = 1, .two_copies = true, .both_kept = true, .gathers = true},
+    {.number_bytes = 1, .two_copies = true, .layout_only = true, .both_kept = true, .gathers = true},
     {.number_bytes = 1,
      .scans = true,
      .maker_scans = true,
      .launches = 3,
      .two_copies = true,
+     .layout_only = true,
      .both_kept = true,
      .gathers = true},
     {.number_bytes = 1 + 4.0 / 128, .two_copies = true, .both_kept = true},

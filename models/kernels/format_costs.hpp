@@ -13,6 +13,7 @@ struct FormatCosts {
   bool maker_scans = false;   ///< norms and activations look for it while they write the tensor
   std::int32_t launches = 1;  ///< kernels of one cast
   bool two_copies = false;    ///< a tensor is kept by rows and by columns, because scales or layouts differ
+  bool layout_only = false;   ///< the second copy has the same scales, and is only there for products that want rows
   bool both_kept = false;     ///< weights keep both copies
   bool gathers = false;       ///< ZeRO gathers the weights in this format
 };

@@ -64,6 +64,7 @@ struct KernelRates {
   std::array<double, kMovementCount> memory_shares{0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85};
   double inside_share = 1;        ///< share of the bytes per second that collectives reach inside a node
   double between_share = 1;       ///< and between nodes
+  bool any_layout = false;        ///< products in 8 bits read operands by rows or by columns (Blackwell)
   bool switch_reduces = false;    ///< the switch inside a node adds up (NVLink SHARP)
   std::int64_t kernel_ns = 3000;  ///< a kernel takes this long besides its work
   std::int64_t host_ns = 0;  ///< the host needs this to start one kernel; a device waits when the host cannot keep up

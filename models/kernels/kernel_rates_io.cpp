@@ -160,6 +160,7 @@ void read_version_2(const JsonValue& root, KernelRates& rates) {
   }
   if (const auto memory = root.find("memory")) read_by_name(*memory, kMovementNames, 1, rates.memory_shares.data());
   if (const auto reduces = root.find("switch_reduces")) rates.switch_reduces = reduces->boolean();
+  if (const auto layout = root.find("any_layout")) rates.any_layout = layout->boolean();
   read_points(root, "attentions", rates.attentions, attention_point);
   read_points(root, "collectives", rates.collectives, collective_point);
 }
@@ -171,7 +172,7 @@ std::vector<std::string_view> keys_of(std::int64_t version) {
   const std::initializer_list<std::string_view> first{"attention_efficiency", "memory_efficiency", "link_efficiency",
                                                       "pass_ns"};
   const std::initializer_list<std::string_view> second{"basis",          "peaks",      "gemm_by_pass", "memory",
-                                                       "switch_reduces", "attentions", "collectives"};
+                                                       "switch_reduces", "any_layout", "attentions",   "collectives"};
   const auto& more = version == 1 ? first : second;
   keys.insert(keys.end(), more.begin(), more.end());
   return keys;
@@ -252,6 +253,7 @@ std::string kernel_rates_to_json(const KernelRates& rates) {
   json["gemm_by_pass"] = by_name(kProductPassNames, rates.gemm_by_pass.data());
   json["memory"] = by_name(kMovementNames, rates.memory_shares.data());
   json["switch_reduces"] = rates.switch_reduces;
+  if (rates.any_layout) json["any_layout"] = true;
   for (const RateNumber& number : kNumbers) json[std::string(number.key)] = rates.*number.field;
   for (const RateInteger& integer : kIntegers) json[std::string(integer.key)] = rates.*integer.field;
   std::string text = json.dump(2);

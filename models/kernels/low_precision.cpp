@@ -13,7 +13,8 @@ void add_cast(PassKernels& pass, MatrixFormat format, const CastTensor& tensor) 
   const FormatCosts& costs = format_costs(format);
   if (tensor.made_for_it && !costs.scans) return;
   const bool scanned = tensor.made_for_it && costs.maker_scans;
-  double bytes = kSixteenBits + (costs.two_copies ? 2 : 1) * costs.number_bytes;
+  const bool both = costs.two_copies && !(tensor.any_layout && costs.layout_only);
+  double bytes = kSixteenBits + (both ? 2 : 1) * costs.number_bytes;
   if (costs.scans && !scanned) bytes += kSixteenBits;
   if (costs.scans && tensor.shared) pass.collective(CollectiveOp::kAllReduce, GroupAxis::kTensor, kAmaxBytes);
   // The cast itself is a kernel per tensor, the rest one for all of them.

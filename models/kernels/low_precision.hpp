@@ -13,6 +13,7 @@ struct CastTensor {
   std::int64_t copies = 1;   ///< tensors of one expert each, cast one by one
   bool made_for_it = false;  ///< a norm or an activation has just made it
   bool shared = false;       ///< parts of it lie on all tensor ranks: one scale for all of them
+  bool any_layout = false;   ///< products read 8 bits by rows or by columns: one scale per tensor needs one copy
 };
 
 /// Adds what casts the tensor to `format`: reads it, twice where an amax is looked for that its maker has not found,

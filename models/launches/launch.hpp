@@ -38,6 +38,7 @@ struct LaunchJob {
   std::int64_t chunks = 1;           ///< stages of a rank
   std::string schedule = "1f1b";     ///< in the catalogue of schedules
   std::map<std::string, std::string> schedule_options{};
+  bool hides_messages = true;     ///< between stages, where a rank has several (Megatron-LM: `overlap_p2p_comm`)
   std::string schedule_file{};    ///< that says the order instead, named as in the launch file; empty: none
   Partition partition{};          ///< of `network`; without bounds: not known before the network is
   std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it

@@ -206,9 +206,8 @@ void set_recompute(const Settings& settings, LaunchJob& job) {
   const bool block = is_text(settings, "recompute_method", {"block"});
   const std::int64_t each = settings.whole("recompute_num_layers", 1, 0);
   if (block) {
-    job.note(LaunchNote::kNotModelled,
-             "recompute_method block (" + std::to_string(each) +
-                 " layers of a stage): priced as all layers, which takes more time and less memory");
+    job.parallelism.recompute = each > 0 ? ActivationRecompute::kFull : ActivationRecompute::kNone;
+    job.parallelism.recompute_layers = each;
   } else if (each > 1) {
     job.note(LaunchNote::kNotModelled,
              "recompute_num_layers " + std::to_string(each) + ": priced as 1, one input kept per layer");
@@ -324,6 +323,7 @@ LaunchJob megatron_job(Settings& settings) {
   set_recompute(settings, job);
   job.network = megatron_network(settings, job);
   set_partition(settings, job);
+  if (settings.has("overlap_p2p_comm")) job.hides_messages = settings.flag("overlap_p2p_comm", true);
   set_machine(settings, job);
   note_unread(settings, job);
   return job;

@@ -30,44 +30,19 @@ class BambooRule final : public CampaignRule {
  public:
   BambooRule(const BambooSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
 
-  void handle(const CampaignEvent& event, CampaignRun& run) override {
-    switch (event.kind) {
-      case CampaignEventKind::kReady:
-        take_ready(event.node.id, run);
-        break;
-      case CampaignEventKind::kRemoved:
-        take_removal(event.node.id, run);
-        break;
-      case CampaignEventKind::kFirstTimer:
-      case CampaignEventKind::kSecondTimer:
-        finish_meeting(event.kind, run);
-        break;
-      case CampaignEventKind::kStepDone:
-        take_step_done(run);
-        break;
-      default:
-        break;
-    }
-  }
-
- private:
-  enum class State : std::uint8_t { kStopped, kMeeting, kRunning };
-  static constexpr CampaignEventKind kGlobal = CampaignEventKind::kFirstTimer;
-  static constexpr CampaignEventKind kLocal = CampaignEventKind::kSecondTimer;
-
-  void take_ready(std::int32_t node, CampaignRun& run) {
+  void became_ready(const CampaignNode& node, CampaignRun& run) override {
     if (state_ == State::kStopped) {
       start_meeting(kGlobal, run);
     } else if (state_ == State::kMeeting) {
-      meeting_.push_back(node);
+      meeting_.push_back(node.id);
     } else {
       ++spares_;
     }
   }
 
-  void take_removal(std::int32_t node, CampaignRun& run) {
-    const std::vector<Place> places = places_of(node);
-    places_.erase(node);
+  void removed(const CampaignNode& node, CampaignRun& run) override {
+    const std::vector<Place> places = places_of(node.id);
+    places_.erase(node.id);
     if (places.size() > 1) return fail(run);
     if (places.size() == 1 && !stand_in(places[0], run)) return fail(run);
     if (state_ != State::kRunning || slowed_) return;
@@ -77,6 +52,18 @@ class BambooRule final : public CampaignRule {
     run.prolong_step(whole_ms(static_cast<double>(left) * (settings_.slowdown - 1)));
     step_ns_ = whole_ms(static_cast<double>(step_ns_) * settings_.slowdown);
   }
+
+  void timer(CampaignTimer which, std::int64_t, CampaignRun& run) override { finish_meeting(which, run); }
+
+  void step_done(CampaignRun& run) override {
+    run.commit();
+    should_meet() ? start_meeting(kLocal, run) : begin_step(run);
+  }
+
+ private:
+  enum class State : std::uint8_t { kStopped, kMeeting, kRunning };
+  static constexpr CampaignTimer kGlobal = CampaignTimer::kFirst;
+  static constexpr CampaignTimer kLocal = CampaignTimer::kSecond;
 
   /// Gives the place of a node that went to the one before it. False: that one stands in already.
   bool stand_in(const Place& lost, const CampaignRun& run) {
@@ -96,13 +83,13 @@ class BambooRule final : public CampaignRule {
     start_meeting(kGlobal, run);
   }
 
-  void start_meeting(CampaignEventKind timer, CampaignRun& run) {
+  void start_meeting(CampaignTimer timer, CampaignRun& run) {
     state_ = State::kMeeting;
     run.stand(TimeUse::kReconfiguring);
     call_nodes(timer, run);
   }
 
-  void call_nodes(CampaignEventKind timer, CampaignRun& run) {
+  void call_nodes(CampaignTimer timer, CampaignRun& run) {
     meeting_.clear();
     for (const CampaignNode& node : run.nodes()) {
       if (node.ready) meeting_.push_back(node.id);
@@ -110,7 +97,7 @@ class BambooRule final : public CampaignRule {
     run.set_timer(timer == kGlobal ? settings_.global_ns : settings_.local_ns, timer, 0);
   }
 
-  void finish_meeting(CampaignEventKind timer, CampaignRun& run) {
+  void finish_meeting(CampaignTimer timer, CampaignRun& run) {
     for (const std::int32_t id : meeting_) {
       const bool is_there = std::ranges::any_of(run.nodes(), [id](const CampaignNode& node) { return node.id == id; });
       if (!is_there) return call_nodes(timer, run);
@@ -146,11 +133,6 @@ class BambooRule final : public CampaignRule {
     meeting_.clear();
     run.take_layout(layout_);
     for (const CampaignNode& node : run.nodes()) run.mark_used(node.id, places_.contains(node.id));
-  }
-
-  void take_step_done(CampaignRun& run) {
-    run.commit();
-    should_meet() ? start_meeting(kLocal, run) : begin_step(run);
   }
 
   bool should_meet() const {

@@ -23,7 +23,8 @@ constexpr std::array kCampaignRules{
                     "save=30 seconds that a checkpoint stops the job\n"
                     "restart=120 seconds from a loss to the next step\n"
                     "nodes=N that the layout is made for (the mean of the trace)\n"
-                    "peers=K neighbours that keep each other's state in memory (0)"},
+                    "peers=K neighbours that keep each other's state in memory (0)\n"
+                    "rebalance=S seconds in which layers move off a slow node (none: all wait for it)"},
         checkpoint_rule},
     CampaignRuleRow{
         {.name = "varuna",
@@ -32,7 +33,8 @@ constexpr std::array kCampaignRules{
          .options = "every=600 seconds of work between checkpoints (best for the failures, where they are random)\n"
                     "save=30 seconds that a checkpoint stops the job\n"
                     "restart=120 seconds from a loss to the next step\n"
-                    "peers=K neighbours that keep each other's state in memory (0)"},
+                    "peers=K neighbours that keep each other's state in memory (0)\n"
+                    "rebalance=S seconds in which layers move off a slow node (none: all wait for it)"},
         varuna_rule},
     CampaignRuleRow{{.name = "bamboo",
                      .summary = "every node can stand in for the one behind it; nodes meet after a step to take places",
@@ -66,6 +68,33 @@ constexpr std::array kCampaignRules{
                                 "rebalance=300 seconds after which a peer may move to the smallest pool\n"
                                 "every=600 seconds of work between checkpoints, which are written beside it"},
                     swarm_rule},
+    CampaignRuleRow{
+        {.name = "recycle",
+         .summary = "no spare nodes; a loss makes the other holders of its stage do its microbatches, as far "
+                    "as they can in what they idle",
+         .source = "Gandhi et al., ReCycle, SOSP 2024, arXiv 2405.14009: its bound",
+         .options = "stages=P of every pipeline (those of the best layout for the mean of the trace)\n"
+                    "pause=30 seconds from a loss to the next step\n"
+                    "reshard=1 moves layers, too, so that all nodes have equal work: ElasWave's bound (0)\n"
+                    "every=600 seconds of work between checkpoints, which are written beside it"},
+        recycle_rule},
+    CampaignRuleRow{{.name = "pipetransformer",
+                     .summary = "checkpoint, while the first layers freeze: half as long pipelines, twice as many",
+                     .source = "He et al., PipeTransformer, ICML 2021",
+                     .options = "layers=12 of the network, a transformer\n"
+                                "width=768 of its layers, which are cut by their parameters\n"
+                                "embedding=0 millions of parameters before the layers\n"
+                                "head=0 millions of parameters behind them\n"
+                                "freeze=0.3333 of the layers that are left, after every epoch\n"
+                                "epoch=100000 samples\n"
+                                "cache=1 keeps what frozen layers hand on; 0: they run forward in every step\n"
+                                "every=600 seconds of work between checkpoints (best for the failures, where they are "
+                                "random)\n"
+                                "save=30 seconds that a checkpoint stops the job\n"
+                                "restart=120 seconds from a loss, or from packing layers anew, to the next step\n"
+                                "nodes=N that the layout is made for (the mean of the trace)",
+                     .changes_job = true},
+                    pipetransformer_rule},
 };
 
 /// Throws `Error` for an option that the rule does not have.

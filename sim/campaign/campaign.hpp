@@ -13,6 +13,7 @@ struct CampaignRuleSpec {
   std::string_view summary;
   std::string_view source;
   std::string_view options;  ///< "key=VALUE meaning (default)", one a line
+  bool changes_job = false;  ///< so that its samples are not those of the others
 };
 
 /// All rules, in the order of their years.

@@ -20,17 +20,11 @@ struct CampaignNode {
   double factor = 1;  ///< how much longer its work takes
 };
 
-/// In the order in which events of one moment happen.
-enum class CampaignEventKind : std::uint8_t { kAdded, kSlowed, kRemoved, kReady, kFirstTimer, kSecondTimer, kStepDone };
+/// Of two timers that end in one moment, the first one comes first.
+enum class CampaignTimer : std::uint8_t { kFirst, kSecond };
 
-struct CampaignEvent {
-  CampaignEventKind kind = CampaignEventKind::kAdded;
-  CampaignNode node{};       ///< that came, went or got ready; as it was before it went
-  std::int64_t number = 0;   ///< of a timer
-  std::int64_t step_ns = 0;  ///< of the step that is done, undisturbed
-};
-
-/// How a system answers to events. One object plays one campaign.
+/// How a system answers to what happens: a function for each kind of event, of which a rule writes those that matter to
+/// it. What happens in one moment comes in the order below. One object plays one campaign.
 class CampaignRule {
  public:
   CampaignRule() = default;
@@ -40,7 +34,16 @@ class CampaignRule {
 
   /// Called once before all events.
   virtual void start(CampaignRun&) {}
-  virtual void handle(const CampaignEvent& event, CampaignRun& run) = 0;
+  /// The work of `node` takes `node.factor` times as long from now on.
+  virtual void slowed(const CampaignNode& /*node*/, CampaignRun&) {}
+  /// `node` as it was before it went.
+  virtual void removed(const CampaignNode& /*node*/, CampaignRun&) {}
+  virtual void became_ready(const CampaignNode& /*node*/, CampaignRun&) {}
+  /// `CampaignRun::pause` is over, and nothing else was begun meanwhile.
+  virtual void pause_over(CampaignRun&) {}
+  /// Of `CampaignRun::set_timer`.
+  virtual void timer(CampaignTimer /*which*/, std::int64_t /*number*/, CampaignRun&) {}
+  virtual void step_done(CampaignRun&) {}
 };
 using CampaignRulePtr = std::unique_ptr<CampaignRule>;
 
@@ -58,5 +61,7 @@ CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr oobleck_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book);
+CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book);
+CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook& book);
 
 }  // namespace plumb

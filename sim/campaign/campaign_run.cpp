@@ -1,6 +1,7 @@
 #include "sim/campaign/campaign_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -27,8 +28,17 @@ std::int32_t CampaignRun::ready() const {
   return static_cast<std::int32_t>(std::ranges::count_if(nodes_, &CampaignNode::ready));
 }
 
-void CampaignRun::set_timer(std::int64_t delay_ns, CampaignEventKind kind, std::int64_t number) {
-  posted_.push({.at = now_ + delay_ns, .kind = kind, .order = order_++, .number = number, .node = 0});
+void CampaignRun::post(std::int64_t delay_ns, PostedKind kind, std::int64_t number, std::int32_t node) {
+  posted_.push({.at = now_ + delay_ns, .kind = kind, .order = order_++, .number = number, .node = node});
+}
+
+void CampaignRun::set_timer(std::int64_t delay_ns, CampaignTimer which, std::int64_t number) {
+  post(delay_ns, which == CampaignTimer::kFirst ? PostedKind::kFirstTimer : PostedKind::kSecondTimer, number);
+}
+
+void CampaignRun::pause(std::int64_t delay_ns, TimeUse why) {
+  stand(why);
+  post(delay_ns, PostedKind::kPause, pause_);
 }
 
 void CampaignRun::take_layout(JobLayout layout) {
@@ -57,8 +67,13 @@ double CampaignRun::slowest() const {
 void CampaignRun::begin_step(std::int64_t ns, std::int64_t undisturbed_ns, double samples) {
   drop_step();
   book_time(now_, standing_);
+  ++pause_;
   step_ = {.under_way = true, .start = now_, .end = now_ + ns, .undisturbed = undisturbed_ns, .samples = samples};
   if (result_.first_step_ns < 0) result_.first_step_ns = now_;
+}
+
+void CampaignRun::begin_step(const StepOfLayout& step) {
+  begin_step(std::llround(static_cast<double>(step.ns) * slowest()), step.ns, step.samples);
 }
 
 void CampaignRun::prolong_step(std::int64_t ns) { step_.end += ns; }
@@ -72,10 +87,11 @@ void CampaignRun::drop_step() {
 void CampaignRun::stand(TimeUse why) {
   if (!step_.under_way) book_time(now_, standing_);
   standing_ = why;
+  ++pause_;
 }
 
 void CampaignRun::commit() {
-  uncommitted_training_ = uncommitted_slowed_ = uncommitted_steps_ = 0;
+  uncommitted_training_ = uncommitted_slowed_ = uncommitted_work_ = uncommitted_steps_ = 0;
   uncommitted_samples_ = 0;
   // Phases that nothing can turn into lost ones any more, and that go on the same way, become one.
   std::vector<CampaignPhase>& phases = result_.phases;
@@ -133,12 +149,7 @@ void CampaignRun::take_node_event(const NodeEvent& event) {
     nodes_.push_back({.id = event.node, .since_ns = now_});
     result_.most_nodes = std::max(result_.most_nodes, static_cast<std::int32_t>(nodes_.size()));
     result_.nodes.push_back({now_, static_cast<std::int32_t>(nodes_.size())});
-    tell({.kind = CampaignEventKind::kAdded, .node = nodes_.back()});
-    posted_.push({.at = now_ + problem_.ready_ns,
-                  .kind = CampaignEventKind::kReady,
-                  .order = order_++,
-                  .number = now_,
-                  .node = event.node});
+    post(problem_.ready_ns, PostedKind::kReady, now_, event.node);
     return;
   }
   const auto node = find_node(event.node);
@@ -146,7 +157,7 @@ void CampaignRun::take_node_event(const NodeEvent& event) {
   if (event.kind == NodeEventKind::kSlow) {
     node->factor = event.factor;
     refresh_rate();
-    tell({.kind = CampaignEventKind::kSlowed, .node = *node});
+    rule_.slowed(*node, *this);
     return;
   }
   const CampaignNode gone = *node;
@@ -154,20 +165,24 @@ void CampaignRun::take_node_event(const NodeEvent& event) {
   ++result_.removals;
   result_.nodes.push_back({now_, static_cast<std::int32_t>(nodes_.size())});
   refresh_rate();
-  tell({.kind = CampaignEventKind::kRemoved, .node = gone});
+  rule_.removed(gone, *this);
 }
 
 void CampaignRun::take_posted(const Posted& posted) {
-  if (posted.kind != CampaignEventKind::kReady) {
-    tell({.kind = posted.kind, .number = posted.number});
+  if (posted.kind == PostedKind::kPause) {
+    if (posted.number == pause_) rule_.pause_over(*this);
     return;
+  }
+  if (posted.kind != PostedKind::kReady) {
+    const bool first = posted.kind == PostedKind::kFirstTimer;
+    return rule_.timer(first ? CampaignTimer::kFirst : CampaignTimer::kSecond, posted.number, *this);
   }
   const auto node = find_node(posted.node);
   // It may have gone, and even have come again, in the meantime.
   if (node == nodes_.end() || node->since_ns != posted.number) return;
   node->ready = true;
   refresh_rate();
-  tell({.kind = CampaignEventKind::kReady, .node = *node});
+  rule_.became_ready(*node, *this);
 }
 
 void CampaignRun::finish_step() {
@@ -176,9 +191,10 @@ void CampaignRun::finish_step() {
   book_step(done, 1);
   ++result_.steps;
   ++uncommitted_steps_;
+  uncommitted_work_ += done.undisturbed;
   result_.last_step_ns = now_;
   result_.node_hours_to_last_step = node_ns_ / 3.6e12;
-  tell({.kind = CampaignEventKind::kStepDone, .step_ns = done.undisturbed});
+  rule_.step_done(*this);
 }
 
 void CampaignRun::book_step(const Step& step, double share) {

@@ -27,8 +27,8 @@ class CampaignRun {
   std::int32_t ready() const;
   LayoutBook& book() { return book_; }
 
-  /// An event of `kind`, one of the two timers, in `delay_ns`.
-  void set_timer(std::int64_t delay_ns, CampaignEventKind kind, std::int64_t number);
+  /// Tells the rule in `delay_ns`, whatever happens meanwhile.
+  void set_timer(std::int64_t delay_ns, CampaignTimer which, std::int64_t number);
 
   /// From now on the job stands in `layout` on the first ready nodes, which are marked as used; a layout without nodes
   /// uses none.
@@ -41,6 +41,8 @@ class CampaignRun {
 
   /// Starts a step now, which takes `ns`, of which `undisturbed_ns` are its work. One under way is dropped.
   void begin_step(std::int64_t ns, std::int64_t undisturbed_ns, double samples);
+  /// The same for a step whose time is that of its slowest node.
+  void begin_step(const StepOfLayout& step);
   /// The step under way, or the one that is just done, takes longer.
   void prolong_step(std::int64_t ns);
   bool stepping() const { return step_.under_way; }
@@ -48,18 +50,29 @@ class CampaignRun {
   void drop_step();
   /// Why the job stands still from now on.
   void stand(TimeUse why);
+  /// The job stands still for `delay_ns`. Then the rule is told (`CampaignRule::pause_over`), unless it has let the job
+  /// stand or pause anew, or begun a step, before that.
+  void pause(std::int64_t delay_ns, TimeUse why);
 
   /// All steps so far count for good.
   void commit();
+  /// Checkpoints that are written beside the work: after so much of it all steps count for good.
+  void commit_after(std::int64_t work_ns) {
+    if (uncommitted_work_ >= work_ns) commit();
+  }
+  /// What the finished steps since the last commit take undisturbed.
+  std::int64_t uncommitted_work() const { return uncommitted_work_; }
   /// Steps since the last commit are lost.
   void lose_uncommitted();
   void count_fatal() { ++result_.fatal; }
   void count_recovery() { ++result_.recoveries; }
 
  private:
+  /// In the order of one moment.
+  enum class PostedKind : std::uint8_t { kReady, kPause, kFirstTimer, kSecondTimer };
   struct Posted {
     std::int64_t at = 0;
-    CampaignEventKind kind{};
+    PostedKind kind{};
     std::int64_t order = 0;  ///< of posting
     std::int64_t number = 0;
     std::int32_t node = 0;
@@ -82,7 +95,7 @@ class CampaignRun {
   void take_ready(std::int32_t id);
   void take_posted(const Posted& posted);
   void finish_step();
-  void tell(CampaignEvent event) { rule_.handle(event, *this); }
+  void post(std::int64_t delay_ns, PostedKind kind, std::int64_t number, std::int32_t node = 0);
   std::vector<CampaignNode>::iterator find_node(std::int32_t id);
   void advance_to(std::int64_t time);
   void refresh_rate();
@@ -106,10 +119,12 @@ class CampaignRun {
   JobLayout layout_;
   Step step_;
   TimeUse standing_ = TimeUse::kWaiting;
-  double rate_ = 0;     ///< of the ready nodes, undisturbed
-  double node_ns_ = 0;  ///< node time until now
+  std::int64_t pause_ = 0;  ///< number of the last one; what a step or another pause has ended has an older one
+  double rate_ = 0;         ///< of the ready nodes, undisturbed
+  double node_ns_ = 0;      ///< node time until now
   std::int64_t uncommitted_training_ = 0;
   std::int64_t uncommitted_slowed_ = 0;
+  std::int64_t uncommitted_work_ = 0;
   std::int64_t uncommitted_steps_ = 0;
   double uncommitted_samples_ = 0;
   std::size_t committed_phases_ = 0;  ///< phases before this one are not touched any more

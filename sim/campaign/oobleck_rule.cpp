@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -35,30 +34,11 @@ class OobleckRule final : public CampaignRule {
  public:
   OobleckRule(const OobleckSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
 
-  void handle(const CampaignEvent& event, CampaignRun& run) override {
-    switch (event.kind) {
-      case CampaignEventKind::kReady:
-        if (!plan_) begin_pause(run);
-        break;
-      case CampaignEventKind::kRemoved:
-        take_removal(event.node, run);
-        break;
-      case CampaignEventKind::kFirstTimer:
-        if (event.number == turn_) end_pause(run);
-        break;
-      case CampaignEventKind::kStepDone:
-        take_step_done(event.step_ns, run);
-        break;
-      default:
-        break;
-    }
+  void became_ready(const CampaignNode&, CampaignRun& run) override {
+    if (!plan_) begin_pause(run);
   }
 
- private:
-  /// A node's stage: its pipeline, and its place in it.
-  using Stage = std::pair<std::size_t, std::int32_t>;
-
-  void take_removal(const CampaignNode& node, CampaignRun& run) {
+  void removed(const CampaignNode& node, CampaignRun& run) override {
     const auto stage = stages_.find(node.id);
     if (stage == stages_.end()) return;
     lost_.insert(stage->second);
@@ -67,13 +47,42 @@ class OobleckRule final : public CampaignRule {
     if (some_layer_is_lost()) {
       run.lose_uncommitted();
       run.count_fatal();
-      work_ns_ = 0;
       stages_.clear();
       lost_.clear();
       lengths_.clear();
     }
     begin_pause(run);
   }
+
+  void pause_over(CampaignRun& run) override {
+    plan_ = plan_for(run.ready());
+    if (!plan_) return begin_pause(run);
+    run.count_recovery();
+    lengths_ = plan_->lengths;
+    lost_.clear();
+    stages_.clear();
+    run.take_layout({static_cast<std::int32_t>(lengths_.size()), *std::ranges::min_element(lengths_)});
+    std::size_t pipeline = 0;
+    std::int32_t place = 0;
+    for (const CampaignNode& node : run.nodes()) {
+      const bool used = node.ready && pipeline < lengths_.size();
+      run.mark_used(node.id, used);
+      if (!used) continue;
+      stages_[node.id] = {pipeline, place};
+      if (++place == lengths_[pipeline]) ++pipeline, place = 0;
+    }
+    begin_step(run);
+  }
+
+  void step_done(CampaignRun& run) override {
+    run.commit_after(settings_.every_ns);
+    const std::optional<OobleckPlan> other = plan_for(run.ready());
+    other && other->step_ns < plan_->step_ns ? begin_pause(run) : begin_step(run);
+  }
+
+ private:
+  /// A node's stage: its pipeline, and its place in it.
+  using Stage = std::pair<std::size_t, std::int32_t>;
 
   /// Pipelines cut the same layers evenly, so stage i of S holds what stage j of T holds where i/S and j/T overlap.
   bool some_layer_is_lost() const {
@@ -94,51 +103,16 @@ class OobleckRule final : public CampaignRule {
   }
 
   void begin_pause(CampaignRun& run) {
-    ++turn_;
     plan_ = plan_for(run.ready());
     if (!plan_) {
       run.take_layout({});
       run.stand(TimeUse::kWaiting);
       return;
     }
-    run.stand(TimeUse::kReconfiguring);
-    run.set_timer(settings_.pause_ns, CampaignEventKind::kFirstTimer, turn_);
+    run.pause(settings_.pause_ns, TimeUse::kReconfiguring);
   }
 
-  void end_pause(CampaignRun& run) {
-    plan_ = plan_for(run.ready());
-    if (!plan_) return begin_pause(run);
-    run.count_recovery();
-    lengths_ = plan_->lengths;
-    lost_.clear();
-    stages_.clear();
-    run.take_layout({static_cast<std::int32_t>(lengths_.size()), *std::ranges::min_element(lengths_)});
-    std::size_t pipeline = 0;
-    std::int32_t place = 0;
-    for (const CampaignNode& node : run.nodes()) {
-      const bool used = node.ready && pipeline < lengths_.size();
-      run.mark_used(node.id, used);
-      if (!used) continue;
-      stages_[node.id] = {pipeline, place};
-      if (++place == lengths_[pipeline]) ++pipeline, place = 0;
-    }
-    begin_step(run);
-  }
-
-  void take_step_done(std::int64_t work_ns, CampaignRun& run) {
-    work_ns_ += work_ns;
-    if (work_ns_ >= settings_.every_ns) {
-      run.commit();
-      work_ns_ = 0;
-    }
-    const std::optional<OobleckPlan> other = plan_for(run.ready());
-    other && other->step_ns < plan_->step_ns ? begin_pause(run) : begin_step(run);
-  }
-
-  void begin_step(CampaignRun& run) {
-    const double takes = static_cast<double>(plan_->step_ns) * run.slowest();
-    run.begin_step(std::llround(takes), plan_->step_ns, plan_->samples);
-  }
+  void begin_step(CampaignRun& run) { run.begin_step({plan_->step_ns, plan_->samples}); }
 
   std::optional<OobleckPlan> plan_for(std::int32_t nodes) {
     const auto [found, is_new] = plans_.try_emplace(nodes);
@@ -224,8 +198,6 @@ class OobleckRule final : public CampaignRule {
   std::vector<std::int32_t> lengths_;     ///< of the pipelines that last ran
   std::map<std::int32_t, Stage> stages_;  ///< by node
   std::set<Stage> lost_;                  ///< since they last ran
-  std::int64_t work_ns_ = 0;
-  std::int64_t turn_ = 0;
 };
 
 /// The shortest pipeline that the job runs on.

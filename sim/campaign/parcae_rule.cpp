@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "sim/campaign/campaign_rule.hpp"
 #include "sim/campaign/campaign_run.hpp"
 #include "sim/campaign/layout_forecast.hpp"
+#include "sim/campaign/node_seats.hpp"
 
 namespace plumb {
 namespace {
@@ -31,78 +31,52 @@ class ParcaeRule final : public CampaignRule {
   ParcaeRule(const ParcaeSettings& settings, std::vector<IntervalNodes> nodes, LayoutBook& book)
       : settings_(settings), nodes_(std::move(nodes)), book_(book) {}
 
-  void start(CampaignRun& run) override { run.set_timer(0, kInterval, 0); }
+  void start(CampaignRun& run) override { run.pause(0, TimeUse::kWaiting); }
 
-  void handle(const CampaignEvent& event, CampaignRun& run) override {
-    switch (event.kind) {
-      case CampaignEventKind::kReady:
-        came_ = true;
-        break;
-      case CampaignEventKind::kRemoved:
-        went_ = true;
-        note_lost_stage(event.node);
-        // It came and went in one moment, which counts as both.
-        if (!event.node.ready && event.node.since_ns == run.now()) came_ = true;
-        break;
-      case kInterval:
-        begin_interval(run);
-        break;
-      case kRestarted:
-        train(event.number, run);
-        break;
-      case CampaignEventKind::kStepDone:
-        run.commit();
-        begin_interval(run);
-        break;
-      default:
-        break;
-    }
+  void became_ready(const CampaignNode&, CampaignRun&) override { came_ = true; }
+
+  void removed(const CampaignNode& node, CampaignRun& run) override {
+    went_ = true;
+    seats_.leave(node.id);
+    // It came and went in one moment, which counts as both.
+    if (!node.ready && node.since_ns == run.now()) came_ = true;
+  }
+
+  void pause_over(CampaignRun& run) override { trains_ns_ > 0 ? train(run) : begin_interval(run); }
+
+  void step_done(CampaignRun& run) override {
+    run.commit();
+    begin_interval(run);
   }
 
  private:
-  static constexpr CampaignEventKind kInterval = CampaignEventKind::kFirstTimer;
-  static constexpr CampaignEventKind kRestarted = CampaignEventKind::kSecondTimer;
-
-  void note_lost_stage(const CampaignNode& node) {
-    if (!node.used) return;
-    ++lost_;
-    const auto stage = stage_of_.find(node.id);
-    if (stage != stage_of_.end() && --left_[stage->second] == 0) ++lost_stages_;
-  }
-
   std::optional<JobLayout> wanted(CampaignRun& run) {
     if (settings_.ahead == 0) return book_.best(run.ready());
     const LayoutRestart otherwise{.added_ns = settings_.restart_ns, .removed_ns = settings_.restart_ns};
     const auto now = static_cast<std::size_t>(run.now() / settings_.interval_ns);
-    const auto layout = layout_ahead(book_, nodes_, now, lost_ > 0 ? JobLayout{} : run.layout(),
+    const auto layout = layout_ahead(book_, nodes_, now, seats_.empty() > 0 ? JobLayout{} : run.layout(),
                                      {settings_.interval_ns, settings_.ahead, otherwise});
     return layout && layout->nodes() <= run.ready() ? layout : book_.best(run.ready());
   }
 
   bool must_restart(JobLayout layout, const CampaignRun& run) const {
     if (!started_) return true;
-    return settings_.ahead == 0 ? came_ || went_ : lost_ > 0 || layout != run.layout();
+    return settings_.ahead == 0 ? came_ || went_ : seats_.empty() > 0 || layout != run.layout();
   }
 
   void begin_interval(CampaignRun& run) {
+    trains_ns_ = 0;
     const std::optional<JobLayout> layout = wanted(run);
     if (!layout) {
       run.take_layout({});
-      run.stand(TimeUse::kWaiting);
-      run.set_timer(settings_.interval_ns, kInterval, 0);
-      return;
+      return run.pause(settings_.interval_ns, TimeUse::kWaiting);
     }
     if (must_restart(*layout, run)) restart(*layout, run);
     came_ = went_ = false;
-    run.stand(TimeUse::kReconfiguring);
-    if (left_ns_ >= settings_.interval_ns) {
-      left_ns_ -= settings_.interval_ns;
-      run.set_timer(settings_.interval_ns, kInterval, 0);
-    } else {
-      const std::int64_t trains = settings_.interval_ns - left_ns_;
-      run.set_timer(left_ns_, kRestarted, trains);
-      left_ns_ = 0;
-    }
+    const std::int64_t stands = std::min(left_ns_, settings_.interval_ns);
+    left_ns_ -= stands;
+    trains_ns_ = settings_.interval_ns - stands;
+    run.pause(stands, TimeUse::kReconfiguring);
   }
 
   void restart(JobLayout layout, CampaignRun& run) {
@@ -111,44 +85,32 @@ class ParcaeRule final : public CampaignRule {
     LayoutRestart costs{.added_ns = settings_.restart_ns, .removed_ns = settings_.restart_ns};
     if (const auto known = book_.source().restart(layout)) costs = *known;
     const std::int64_t start = came_ || !started_ ? costs.added_ns : costs.removed_ns;
-    const bool loads = settings_.ahead == 0 || !started_ || lost_stages_ > 0;
+    const bool lost_stage = seats_.lost_stage();
+    const bool loads = settings_.ahead == 0 || !started_ || lost_stage;
     std::int64_t all = start + costs.load_ns + (started_ ? settings_.save_ns : 0);
-    if (!loads) all = change_ns(book_, layout, used_ - lost_, costs);
-    if (settings_.ahead > 0 && lost_stages_ > 0) run.count_fatal();
+    if (!loads) all = change_ns(book_, layout, used_ - seats_.empty(), costs);
+    if (settings_.ahead > 0 && lost_stage) run.count_fatal();
     left_ns_ = all + (left_ns_ > 0 ? start : 0);
     started_ = true;
-    note_places(layout, run);
-  }
-
-  /// Copies of a stage lie as many nodes apart as there are stages.
-  void note_places(JobLayout layout, const CampaignRun& run) {
-    stage_of_.clear();
-    left_.assign(static_cast<std::size_t>(layout.stages), layout.pipelines);
-    std::int32_t place = 0;
-    for (const CampaignNode& node : run.nodes()) {
-      if (node.used) stage_of_[node.id] = static_cast<std::size_t>(place++ % layout.stages);
-    }
+    seats_.seat(layout, run.nodes());
     used_ = layout.nodes();
-    lost_ = lost_stages_ = 0;
   }
 
-  void train(std::int64_t ns, CampaignRun& run) {
+  void train(CampaignRun& run) {
     const double rate = book_.step(run.layout())->samples_per_s() / run.slowest();
-    run.begin_step(ns, ns, rate * static_cast<double>(ns) / 1e9);
+    run.begin_step(trains_ns_, trains_ns_, rate * static_cast<double>(trains_ns_) / 1e9);
   }
 
   ParcaeSettings settings_;
   std::vector<IntervalNodes> nodes_;
   LayoutBook& book_;
-  std::map<std::int32_t, std::size_t> stage_of_;  ///< by used node
-  std::vector<std::int32_t> left_;                ///< nodes that a stage still has
-  std::int32_t used_ = 0;                         ///< nodes that the layout was made of, of which ...
-  std::int32_t lost_ = 0;                         ///< ... so many have gone
-  std::int32_t lost_stages_ = 0;                  ///< stages without a node
+  NodeSeats seats_;
+  std::int32_t used_ = 0;  ///< nodes that the layout was made of
   bool started_ = false;
   bool came_ = false;
   bool went_ = false;
-  std::int64_t left_ns_ = 0;  ///< of a restart
+  std::int64_t left_ns_ = 0;    ///< of a restart
+  std::int64_t trains_ns_ = 0;  ///< behind the pause
 };
 
 }  // namespace

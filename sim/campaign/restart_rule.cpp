@@ -3,43 +3,30 @@
 #include <cmath>
 
 namespace plumb {
-namespace {
 
 RestartSettings restart_settings(const CampaignProblem& problem, bool morph) {
-  return {.every_ns = rule_seconds(problem, "every", 600),
-          .save_ns = rule_seconds(problem, "save", 30),
-          .restart_ns = rule_seconds(problem, "restart", 120),
-          .morph = morph,
-          .peers = static_cast<std::int32_t>(rule_number(problem, "peers", 0)),
-          .nodes = static_cast<std::int32_t>(rule_number(problem, "nodes", usual_nodes(problem), 1))};
+  RestartSettings settings{.every_ns = rule_seconds(problem, "every", 600),
+                           .save_ns = rule_seconds(problem, "save", 30),
+                           .restart_ns = rule_seconds(problem, "restart", 120),
+                           .morph = morph,
+                           .peers = static_cast<std::int32_t>(rule_number(problem, "peers", 0)),
+                           .nodes = static_cast<std::int32_t>(rule_number(problem, "nodes", usual_nodes(problem), 1))};
+  if (problem.options.contains("rebalance")) settings.rebalance_ns = rule_seconds(problem, "rebalance", 0);
+  return settings;
 }
 
-}  // namespace
+void RestartRule::became_ready(const CampaignNode&, CampaignRun& run) {
+  if (state_ == State::kWaiting) start_restart(run);
+}
 
-void RestartRule::handle(const CampaignEvent& event, CampaignRun& run) {
-  switch (event.kind) {
-    case CampaignEventKind::kReady:
-      if (state_ == State::kWaiting) start_restart(run);
-      break;
-    case CampaignEventKind::kRemoved:
-      take_removal(event.node, run);
-      break;
-    case CampaignEventKind::kFirstTimer:
-      if (event.number != turn_) break;
-      if (state_ == State::kRestarting) {
-        finish_restart(run);
-      } else if (state_ == State::kSaving) {
-        run.commit();
-        work_ns_ = 0;
-        wants_other_layout(run) ? start_restart(run) : begin_step(run);
-      }
-      break;
-    case CampaignEventKind::kStepDone:
-      take_step_done(event.step_ns, run);
-      break;
-    default:
-      break;
-  }
+void RestartRule::pause_over(CampaignRun& run) {
+  if (state_ == State::kRestarting) return finish_restart(run);
+  run.commit();
+  wants_other_layout(run) ? start_restart(run) : begin_step(run);
+}
+
+void RestartRule::slowed(const CampaignNode& node, CampaignRun& run) {
+  if (settings_.rebalance_ns && node.used && run.stepping()) run.prolong_step(*settings_.rebalance_ns);
 }
 
 std::optional<JobLayout> RestartRule::wanted(const CampaignRun& run) {
@@ -56,7 +43,7 @@ bool RestartRule::wants_other_layout(const CampaignRun& run) {
   return book_.step(*other)->samples_per_s() > book_.step(run.layout())->samples_per_s();
 }
 
-void RestartRule::take_removal(const CampaignNode& node, CampaignRun& run) {
+void RestartRule::removed(const CampaignNode& node, CampaignRun& run) {
   const bool lost_group = group_is_lost(node);
   const bool in_layout = node.used && (state_ == State::kTraining || state_ == State::kSaving);
   if (!in_layout && !lost_group && !(state_ == State::kRestarting && node.ready)) return;
@@ -64,7 +51,6 @@ void RestartRule::take_removal(const CampaignNode& node, CampaignRun& run) {
   if (lost_group || (in_layout && settings_.peers < 2)) {
     run.lose_uncommitted();
     run.count_fatal();
-    work_ns_ = 0;
     group_of_.clear();
   }
   if (state_ != State::kWaiting) start_restart(run);
@@ -77,7 +63,6 @@ bool RestartRule::group_is_lost(const CampaignNode& node) {
 }
 
 void RestartRule::start_restart(CampaignRun& run) {
-  ++turn_;
   if (!wanted(run)) {
     state_ = State::kWaiting;
     run.take_layout({});
@@ -85,14 +70,14 @@ void RestartRule::start_restart(CampaignRun& run) {
     return;
   }
   state_ = State::kRestarting;
-  run.stand(TimeUse::kReconfiguring);
-  run.set_timer(settings_.restart_ns, CampaignEventKind::kFirstTimer, turn_);
+  run.pause(settings_.restart_ns, TimeUse::kReconfiguring);
 }
 
 void RestartRule::finish_restart(CampaignRun& run) {
   const std::optional<JobLayout> layout = wanted(run);
   if (!layout) return start_restart(run);
   run.take_layout(*layout);
+  seats_.seat(*layout, run.nodes());
   run.count_recovery();
   group_of_.clear();
   left_.clear();
@@ -107,19 +92,17 @@ void RestartRule::finish_restart(CampaignRun& run) {
   begin_step(run);
 }
 
-void RestartRule::take_step_done(std::int64_t work_ns, CampaignRun& run) {
-  work_ns_ += work_ns;
-  if (work_ns_ < settings_.every_ns) return begin_step(run);
+void RestartRule::step_done(CampaignRun& run) {
+  if (run.uncommitted_work() < settings_.every_ns) return begin_step(run);
   state_ = State::kSaving;
-  run.stand(TimeUse::kCheckpointing);
-  run.set_timer(settings_.save_ns, CampaignEventKind::kFirstTimer, ++turn_);
+  run.pause(settings_.save_ns, TimeUse::kCheckpointing);
 }
 
 void RestartRule::begin_step(CampaignRun& run) {
   state_ = State::kTraining;
-  const StepOfLayout step = *book_.step(run.layout());
-  const auto slowed = static_cast<std::int64_t>(std::llround(static_cast<double>(step.ns) * run.slowest()));
-  run.begin_step(slowed, step.ns, step.samples);
+  const StepOfLayout next = step(run);
+  const double factor = settings_.rebalance_ns ? seats_.balanced_factor(run.nodes()) : run.slowest();
+  run.begin_step(std::llround(static_cast<double>(next.ns) * factor), next.ns, next.samples);
 }
 
 CampaignRulePtr checkpoint_rule(const CampaignProblem& problem, LayoutBook& book) {

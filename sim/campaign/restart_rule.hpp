@@ -6,6 +6,7 @@
 
 #include "sim/campaign/campaign_rule.hpp"
 #include "sim/campaign/campaign_run.hpp"
+#include "sim/campaign/node_seats.hpp"
 
 namespace plumb {
 
@@ -17,28 +18,42 @@ struct RestartSettings {
   bool morph = false;           ///< takes the best layout for the nodes that are there; else always the same one
   std::int32_t peers = 0;       ///< nodes that keep the state of each other in memory after every step; below 2: none
   std::int32_t nodes = 1;       ///< that the layout is made for, where it is always the same one
+  /// While a node gets slower or faster, layers move between the nodes of its pipeline for so long, without a stop, and
+  /// then all of them take the same time (vPipe). None: they stay, and all wait for the slowest node.
+  std::optional<std::int64_t> rebalance_ns{};
 };
+
+/// Reads the options that `checkpoint`, `varuna` and rules made of them share.
+RestartSettings restart_settings(const CampaignProblem& problem, bool morph);
 
 /// Checkpoint and restart: a node that goes stops the job, which starts again from its last checkpoint with the nodes
 /// that are ready, as soon as they suffice. Where layouts adapt, nodes that got ready are taken in after a checkpoint,
 /// where that is faster. Where peers keep the state, a loss costs the step under way only, unless all nodes of a group
 /// of neighbours go before the job runs again.
-class RestartRule final : public CampaignRule {
+class RestartRule : public CampaignRule {
  public:
   RestartRule(const RestartSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
 
-  void handle(const CampaignEvent& event, CampaignRun& run) override;
+  void slowed(const CampaignNode& node, CampaignRun& run) override;
+  void removed(const CampaignNode& node, CampaignRun& run) override;
+  void became_ready(const CampaignNode& node, CampaignRun& run) override;
+  void pause_over(CampaignRun& run) override;
+  void step_done(CampaignRun& run) override;
+
+ protected:
+  /// The layout to take now; none: the job waits.
+  virtual std::optional<JobLayout> wanted(const CampaignRun& run);
+  /// A step of the layout that the job has.
+  virtual StepOfLayout step(const CampaignRun& run) { return *book_.step(run.layout()); }
+  void start_restart(CampaignRun& run);
+  LayoutBook& book() { return book_; }
 
  private:
   enum class State : std::uint8_t { kWaiting, kRestarting, kTraining, kSaving };
 
-  std::optional<JobLayout> wanted(const CampaignRun& run);
-  void take_removal(const CampaignNode& node, CampaignRun& run);
   /// Whether all nodes of the group of `node` have gone since the job last ran.
   bool group_is_lost(const CampaignNode& node);
-  void start_restart(CampaignRun& run);
   void finish_restart(CampaignRun& run);
-  void take_step_done(std::int64_t work_ns, CampaignRun& run);
   void begin_step(CampaignRun& run);
   bool wants_other_layout(const CampaignRun& run);
 
@@ -46,8 +61,7 @@ class RestartRule final : public CampaignRule {
   LayoutBook& book_;
   State state_ = State::kWaiting;
   std::optional<JobLayout> fixed_;
-  std::int64_t work_ns_ = 0;                       ///< since the last checkpoint
-  std::int64_t turn_ = 0;                          ///< timers of earlier turns are ignored
+  NodeSeats seats_;
   std::map<std::int32_t, std::int32_t> group_of_;  ///< by used node
   std::map<std::int32_t, std::int32_t> left_;      ///< nodes that a group still has
 };

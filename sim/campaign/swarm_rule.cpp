@@ -36,32 +36,34 @@ class SwarmRule final : public CampaignRule {
     run.set_timer(settings_.rebalance_ns, kRebalance, 0);
   }
 
-  void handle(const CampaignEvent& event, CampaignRun& run) override {
-    switch (event.kind) {
-      case CampaignEventKind::kReady:
-        load_state(event.node.id, run);
-        break;
-      case CampaignEventKind::kRemoved:
-        take_removal(event.node.id, run);
-        break;
-      case kJoined:
-        join(static_cast<std::int32_t>(event.number), run);
-        break;
-      case kRebalance:
-        rebalance(run);
-        run.set_timer(settings_.rebalance_ns, kRebalance, 0);
-        break;
-      case CampaignEventKind::kStepDone:
-        take_step_done(event.step_ns, run);
-        break;
-      default:
-        break;
+  void became_ready(const CampaignNode& node, CampaignRun& run) override { load_state(node.id, run); }
+
+  void removed(const CampaignNode& node, CampaignRun& run) override {
+    std::erase(loading_, node.id);
+    for (Pool& pool : pools_) {
+      const auto peer = std::ranges::find(pool, node.id);
+      if (peer == pool.end()) continue;
+      pool.erase(peer);
+      if (pool.empty()) return lose_stage(run);
+      if (run.stepping()) go_on_without(run);
+      return;
     }
   }
 
+  void timer(CampaignTimer which, std::int64_t number, CampaignRun& run) override {
+    if (which == kJoined) return join(static_cast<std::int32_t>(number), run);
+    rebalance(run);
+    run.set_timer(settings_.rebalance_ns, kRebalance, 0);
+  }
+
+  void step_done(CampaignRun& run) override {
+    run.commit_after(settings_.every_ns);
+    begin_step(run);
+  }
+
  private:
-  static constexpr CampaignEventKind kJoined = CampaignEventKind::kFirstTimer;
-  static constexpr CampaignEventKind kRebalance = CampaignEventKind::kSecondTimer;
+  static constexpr CampaignTimer kJoined = CampaignTimer::kFirst;
+  static constexpr CampaignTimer kRebalance = CampaignTimer::kSecond;
   using Pool = std::vector<std::int32_t>;  ///< nodes
 
   std::size_t smallest() const {
@@ -92,23 +94,10 @@ class SwarmRule final : public CampaignRule {
     if (!run.stepping()) begin_step(run);
   }
 
-  void take_removal(std::int32_t node, CampaignRun& run) {
-    std::erase(loading_, node);
-    for (Pool& pool : pools_) {
-      const auto peer = std::ranges::find(pool, node);
-      if (peer == pool.end()) continue;
-      pool.erase(peer);
-      if (pool.empty()) return lose_stage(run);
-      if (run.stepping()) go_on_without(run);
-      return;
-    }
-  }
-
   void lose_stage(CampaignRun& run) {
     run.drop_step();
     run.lose_uncommitted();
     run.count_fatal();
-    work_ns_ = 0;
     rebalance(run);
     run.take_layout({});
     run.stand(loading_.empty() ? TimeUse::kWaiting : TimeUse::kReconfiguring);
@@ -135,15 +124,6 @@ class SwarmRule final : public CampaignRule {
     load_state(node, run);
   }
 
-  void take_step_done(std::int64_t work_ns, CampaignRun& run) {
-    work_ns_ += work_ns;
-    if (work_ns_ >= settings_.every_ns) {
-      run.commit();
-      work_ns_ = 0;
-    }
-    begin_step(run);
-  }
-
   void begin_step(CampaignRun& run) {
     const std::optional<JobLayout> next = layout();
     if (!next) {
@@ -158,8 +138,7 @@ class SwarmRule final : public CampaignRule {
       for (const std::int32_t node : pool) run.mark_used(node, true);
     }
     began_ns_ = run.now();
-    const StepOfLayout step = *book_.step(*next);
-    run.begin_step(std::llround(static_cast<double>(step.ns) * run.slowest()), step.ns, step.samples);
+    run.begin_step(*book_.step(*next));
   }
 
   SwarmSettings settings_;
@@ -167,7 +146,6 @@ class SwarmRule final : public CampaignRule {
   std::vector<Pool> pools_;
   Pool loading_;
   std::int64_t began_ns_ = 0;  ///< the step under way
-  std::int64_t work_ns_ = 0;   ///< since the last checkpoint
 };
 
 }  // namespace

@@ -132,7 +132,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
                          const PricingLimits& limits) {
   if (is_profiled(network)) {
     return [network, cluster = alike(cluster), limits](const Parallelism& parallelism, const Partition& partition,
-                                                       std::int32_t) {
+                                                       std::int32_t, const std::vector<std::int32_t>&) {
       PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
       stages.runtime = limits.runtime;
       for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));
@@ -142,10 +142,13 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
     };
   }
   const auto known = std::make_shared<PricesByChoice>(network, cluster, rates);
-  return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places) {
-    JobCosts job = known->of(parallelism)->costs(partition, places);
+  return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
+                         const std::vector<std::int32_t>& recomputed) {
+    const std::shared_ptr<const JobPrices> prices = known->of(parallelism);
+    JobCosts job = prices->costs(partition, places, recomputed);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     stages.least = std::move(job.least);
+    stages.recomputable = prices->recomputable(partition);
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));

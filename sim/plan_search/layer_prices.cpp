@@ -123,18 +123,32 @@ LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const Price
   return prices;
 }
 
+/// What running a layer again spares and takes, from its prices with and without.
+void set_spared(const PricedStages& without, const PricedStages& with, AloneAndPaired& both) {
+  for (LayerPrices* prices : {&both.alone, &both.paired}) {
+    for (std::size_t layer = 0; layer < without.costs.times.size(); ++layer) {
+      prices->spared_bytes.push_back(stash_bytes(without.costs.memory[layer]) - stash_bytes(with.costs.memory[layer]));
+      prices->again.push_back(least_backward(with.costs.times[layer]) - least_backward(without.costs.times[layer]));
+    }
+  }
+}
+
 }  // namespace
 
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places) {
-  PricedStages whole = job.price(parallelism, Partition{{0, job.num_layers}}, places);
+  PricedStages whole = job.price(parallelism, Partition{{0, job.num_layers}}, places, {});
   Partition finest;
   for (std::size_t layer = 0; layer <= job.num_layers; ++layer) finest.bounds.push_back(layer);
-  PricedStages layers = job.price(parallelism, finest, places);
+  PricedStages layers = job.price(parallelism, finest, places, {});
   if (!layers.least && whole.sums) layers.least = least_of_sums(layers.costs);
   AloneAndPaired both{.alone = prices_of(job, whole, layers, places), .paired = {}};
   hide_communication(whole.costs);
   hide_communication(layers.costs);
   both.paired = prices_of(job, whole, layers, places);
+  if (parallelism.recompute == ActivationRecompute::kFitted && !layers.recomputable.empty()) {
+    set_spared(job.price(parallelism, finest, places, std::vector<std::int32_t>(layers.recomputable.size(), 0)),
+               job.price(parallelism, finest, places, layers.recomputable), both);
+  }
   return both;
 }
 

@@ -24,7 +24,11 @@ struct LayerPrices {
   std::vector<Ticks> load{};               ///< by layer, alone in a stage: forward and backward
   std::vector<std::int64_t> held_bytes{};  ///< by layer: weights, gradients, optimizer state
   std::vector<std::int64_t> kept_bytes{};  ///< by layer: of one microbatch, between forward and backward
-  std::vector<double> speed{};             ///< by place
+  /// By layer, where it can be chosen for every stage: what running it again spares of a microbatch, and takes. Empty
+  /// elsewhere. `load` is without, and `kept_bytes` with.
+  std::vector<std::int64_t> spared_bytes{};
+  std::vector<Ticks> again{};
+  std::vector<double> speed{};  ///< by place
   std::vector<std::int64_t> usable_bytes{};
   std::vector<std::int32_t> node{};  ///< by place
   std::vector<double> price{};       ///< by place, per hour; empty: not known

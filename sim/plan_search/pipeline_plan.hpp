@@ -23,6 +23,10 @@ struct PipelinePlan {
   /// By stage: how many positions hold it and take its microbatches in turn; empty: as the schedule says, one each.
   std::vector<std::int32_t> replicas{};
 
+  /// By stage: how many of its first layers run again in the backward, chosen so that it fits (`kFitted`); empty: as
+  /// `parallelism` says.
+  std::vector<std::int32_t> recomputed{};
+
   /// Of the pipeline's own stages; 1 where stages are replicated.
   std::int64_t stages_per_place() const {
     return replicas.empty() ? static_cast<std::int64_t>(partition.num_stages()) / (places > 0 ? places : 1) : 1;

@@ -212,12 +212,13 @@ Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<
   return std::max(bound, busiest_device(chain, {forwards, inputs}, microbatches, stages.pipeline.devices.size()));
 }
 
-std::int64_t excess_bytes(const PricedStages& stages, const Schedule& schedule) {
-  if (stages.costs.memory.empty() || !schedule.recompute.empty() || schedule.slices) return 0;
+std::vector<std::int64_t> excess_by_place(const PricedStages& stages, const Schedule& schedule) {
+  std::vector<std::int64_t> excess(static_cast<std::size_t>(schedule.num_devices));
+  if (stages.costs.memory.empty() || !schedule.recompute.empty() || schedule.slices) return excess;
   bool split = false;
   for (const DeviceList& list : schedule.devices) {
     for (const Action& action : list.actions) {
-      if (is_move(action.op) || action.op == Op::kR) return 0;
+      if (is_move(action.op) || action.op == Op::kR) return excess;
       split = split || action.op == Op::kW;
     }
   }
@@ -236,11 +237,14 @@ std::int64_t excess_bytes(const PricedStages& stages, const Schedule& schedule) 
       }
     }
   }
-  std::int64_t excess = 0;
   for (std::size_t d = 0; d < held.size(); ++d) {
-    if (stages.usable_bytes[d] > 0) excess = std::max(excess, held[d] + kept[d] - stages.usable_bytes[d]);
+    if (stages.usable_bytes[d] > 0) excess[d] = std::max<std::int64_t>(0, held[d] + kept[d] - stages.usable_bytes[d]);
   }
   return excess;
+}
+
+std::int64_t excess_bytes(const PricedStages& stages, const Schedule& schedule) {
+  return std::ranges::max(excess_by_place(stages, schedule));
 }
 
 }  // namespace plumb

@@ -23,6 +23,8 @@ class BoundedCut {
       : load_(sums_of(layers.load)),
         held_(sums_of(layers.held_bytes)),
         kept_(sums_of(layers.kept_bytes)),
+        spared_(sums_of(layers.spared_bytes)),
+        again_(sums_of(layers.again)),
         rooms_(rooms) {}
 
   std::size_t layers() const { return load_.size() - 1; }
@@ -31,9 +33,21 @@ class BoundedCut {
   bool fits(std::size_t stage, std::size_t begin, std::size_t end, Ticks bound) const {
     const StageRoom& room = rooms_[stage];
     const auto most = static_cast<Ticks>(std::floor(static_cast<double>(bound) * room.speed));
-    if (load_[end] - load_[begin] > most) return false;
+    const Ticks load = load_[end] - load_[begin];
+    if (load > most) return false;
     const std::int64_t bytes = held_[end] - held_[begin] + room.in_flight * (kept_[end] - kept_[begin]);
-    return room.room_bytes == 0 || bytes <= room.room_bytes;
+    if (room.room_bytes == 0) return true;
+    return bytes <= room.room_bytes && load + run_again(begin, end, room, bytes) <= most;
+  }
+
+  /// What a stage that takes `bytes` with everything run again takes longer by what of it must.
+  Ticks run_again(std::size_t begin, std::size_t end, const StageRoom& room, std::int64_t bytes) const {
+    if (spared_.size() != load_.size()) return 0;
+    const std::int64_t spared = room.in_flight * (spared_[end] - spared_[begin]);
+    const std::int64_t missing = bytes + spared - room.room_bytes;
+    if (missing <= 0 || spared <= 0) return 0;
+    return static_cast<Ticks>(static_cast<double>(again_[end] - again_[begin]) * static_cast<double>(missing) /
+                              static_cast<double>(spared));
   }
 
   /// By stage, the ends that it can have when all stages up to it fit; the last list is empty when the chain cannot
@@ -83,6 +97,8 @@ class BoundedCut {
   Sums load_;
   Sums held_;
   Sums kept_;
+  Sums spared_;
+  Sums again_;
   std::span<const StageRoom> rooms_;
 };
 
@@ -118,7 +134,8 @@ std::optional<Partition> balanced_cut(const LayerLoads& layers, std::span<const 
   if (rooms.size() > bounded.layers()) return std::nullopt;
   double slowest = 1.0;
   for (const StageRoom& room : rooms) slowest = std::min(slowest, room.speed);
-  Ticks high = static_cast<Ticks>(std::ceil(static_cast<double>(bounded.all()) / slowest)) + 1;
+  const Ticks again = std::accumulate(layers.again.begin(), layers.again.end(), Ticks{0});
+  Ticks high = static_cast<Ticks>(std::ceil(static_cast<double>(bounded.all() + again) / slowest)) + 1;
   if (!bounded.feasible(high)) return std::nullopt;
   for (Ticks low = 0; low < high;) {
     const Ticks middle = low + (high - low) / 2;

@@ -24,10 +24,15 @@ struct LayerLoads {
   std::span<const Ticks> load{};
   std::span<const std::int64_t> held_bytes{};
   std::span<const std::int64_t> kept_bytes{};
+  /// Where layers may run again: `kept_bytes` is what they keep then, this what that spares, and `again` what it takes.
+  /// Empty: they may not.
+  std::span<const std::int64_t> spared_bytes{};
+  std::span<const Ticks> again{};
 };
 
 /// The exact cut of the chain into `rooms.size()` stages whose slowest stage is as fast as possible among those that
-/// fit; boundaries are as near to even shares of the load as that allows. Empty when none fits.
+/// fit, with as much of a stage run again as that needs; boundaries are as near to even shares of the load as that
+/// allows. Empty when none fits.
 ///
 /// The least bound on the slowest stage that is feasible is found by bisection; whether one is, by a dynamic program
 /// over the ends that every stage can have (loads and bytes grow with the layers).

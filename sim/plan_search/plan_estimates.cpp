@@ -134,6 +134,15 @@ ProbableRoom::ProbableRoom(const LayerPrices& prices)
     : limited_(std::ranges::find(prices.usable_bytes, 0) == prices.usable_bytes.end()),
       most_(static_cast<double>(std::ranges::max(prices.usable_bytes))),
       held_(static_cast<double>(prices.whole_held_bytes)),
-      stashes_(std::accumulate(prices.kept_bytes.begin(), prices.kept_bytes.end(), 0.0)) {}
+      stashes_(std::accumulate(prices.kept_bytes.begin(), prices.kept_bytes.end(), 0.0)),
+      spared_(std::accumulate(prices.spared_bytes.begin(), prices.spared_bytes.end(), 0.0)),
+      longer_(std::accumulate(prices.again.begin(), prices.again.end(), 0.0) /
+              std::max(1.0, std::accumulate(prices.load.begin(), prices.load.end(), 0.0))) {}
+
+double ProbableRoom::again(std::int32_t places, double kept) const {
+  if (!limited_ || spared_ <= 0 || kept <= 0) return 1;
+  const double missing = held_ / places + kept * (stashes_ + spared_) - most_;
+  return 1 + longer_ * std::clamp(missing / (kept * spared_), 0.0, 1.0);
+}
 
 }  // namespace plumb

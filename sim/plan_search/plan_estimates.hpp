@@ -65,11 +65,16 @@ class ProbableRoom {
   /// For a schedule on so many places: whether the fullest one has.
   bool fits(std::int32_t places, double kept) const { return !limited_ || held_ / places + kept * stashes_ <= most_; }
 
+  /// Factor on the passes where layers run again until the fullest place has room; 1 where they need not.
+  double again(std::int32_t places, double kept) const;
+
  private:
   bool limited_;
   double most_;     ///< bytes of the largest place
   double held_;     ///< bytes of one copy of the network
-  double stashes_;  ///< bytes of a microbatch
+  double stashes_;  ///< bytes of a microbatch, with all layers run again that may
+  double spared_;   ///< bytes of it that these layers spare
+  double longer_;   ///< share of the passes that they add
 };
 
 }  // namespace plumb

@@ -31,17 +31,21 @@ struct PricedStages {
   bool sums = false;
   /// By layer of the network: what it adds at least to any stage. None: only what `StagePricing` promises is known.
   std::shared_ptr<const std::vector<LayerLeast>> least{};
+  /// By stage: how many of its layers can run again in the backward; empty: none.
+  std::vector<std::int32_t> recomputable{};
   /// Whose rules messages and actions follow (sim/runtimes); empty: those of plumbline. It must outlive this.
   std::string_view runtime{};
 };
 
-/// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be.
+/// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be. `recomputed`: by stage, how
+/// many of its layers run again in the backward; empty: as `parallelism` says. Where that is `kFitted`, no counts make
+/// a stage faster or smaller than the price without any.
 ///
 /// The bounds of the search rely on three properties: no pass or update of a stage takes less than that of any part
 /// of it, no stage needs less memory than any part of it, and all stages together take and need no less than the whole
 /// network as one stage (but for a nanosecond of rounding per stage and pass).
-using StagePricing =
-    std::function<PricedStages(const Parallelism& parallelism, const Partition& partition, std::int32_t places)>;
+using StagePricing = std::function<PricedStages(const Parallelism& parallelism, const Partition& partition,
+                                                std::int32_t places, const std::vector<std::int32_t>& recomputed)>;
 
 /// The job that a plan is made for.
 struct PlanJob {

@@ -32,7 +32,6 @@
 namespace plumb {
 namespace {
 
-constexpr Ticks kNoStep = std::numeric_limits<Ticks>::max();
 /// Parts that are opened at a time; fixed, so that the answer does not depend on the number of threads. Those whose
 /// schedules are searched themselves, each for as long as many others take, have a queue of their own.
 constexpr std::array<std::size_t, 2> kBatch{32, 3};
@@ -40,6 +39,8 @@ constexpr std::array<std::size_t, 2> kBatch{32, 3};
 constexpr std::int64_t kMostSearched = 4096;
 /// Cuts that local search adds in all.
 constexpr std::int64_t kMostNear = 50'000;
+
+constexpr Ticks kNoStep = std::numeric_limits<Ticks>::max();
 constexpr std::size_t kEveryVariant = std::numeric_limits<std::size_t>::max();
 
 /// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
@@ -240,7 +241,8 @@ class Search {
 
   std::shared_ptr<const PricedStages> priced(const SearchPart& part) const {
     const std::int32_t places = *std::max_element(part.order.begin(), part.order.end()) + 1;
-    return std::make_shared<const PricedStages>(job_.price(setups_[part.setup].parallelism, part.partition, places));
+    return std::make_shared<const PricedStages>(
+        job_.price(setups_[part.setup].parallelism, part.partition, places, {}));
   }
 
   static PricedStages without_communication(PricedStages stages) {
@@ -257,7 +259,7 @@ class Search {
       if (part.variant != kEveryVariant && v != part.variant) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != part.partition.num_stages()) continue;
       if (!setup.tries(variant)) continue;
-      if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant()) continue;
+      if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant(variants_)) continue;
       SearchPart plan = part;
       plan.level = SearchPart::Level::kPlan;
       plan.variant = v;
@@ -282,17 +284,6 @@ class Search {
     return opened;
   }
 
-  /// On one place all linear schedules do the same work; the one that keeps the fewest microbatches speaks for them.
-  std::size_t one_place_variant() const {
-    for (std::size_t v = 0; v < variants_.size(); ++v) {
-      if (variants_[v].spec->name == "1f1b") return v;
-    }
-    for (std::size_t v = 0; v < variants_.size(); ++v) {
-      if (variants_[v].per_place == 1) return v;
-    }
-    return variants_.size();
-  }
-
   // A plan: its score.
 
   PipelinePlan plan_of(const SearchPart& part) const {
@@ -311,32 +302,45 @@ class Search {
     Opened opened;
     opened.stages = part.stages ? part.stages : priced(part);
     const PipelinePlan plan = plan_of(part);
-    const Schedule schedule = plan_schedule(plan, *opened.stages, named_);
-    const Schedule on_places = placed(schedule, plan.order);
-    if (const std::int64_t excess = excess_bytes(*opened.stages, on_places); excess > 0) {
+    if (plan.parallelism.recompute == ActivationRecompute::kFitted) return score_fitted(part, plan);
+    const Schedule schedule = placed(plan_schedule(plan, *opened.stages, named_), plan.order);
+    if (const std::int64_t excess = excess_bytes(*opened.stages, schedule); excess > 0) {
       opened.score = ScoredPlan{.plan = plan, .step_ns = nanoseconds(part.bound), .excess_bytes = excess};
     } else {
-      opened.score = scored(plan, *opened.stages, on_places);
+      opened.score = run_plan(plan, *opened.stages, schedule).score;
       opened.simulated = true;
     }
-    if (!opened.score->fits() && !part.exact && !part.tried_room) {
-      auto roomy = balanced_stages(setups_[part.setup], variants_[part.variant], part.order,
-                                   at_least_one(peak_in_flight(schedule)));
-      if (roomy && *roomy != part.partition) {
-        SearchPart again = part;
-        again.partition = std::move(*roomy);
-        again.stages = nullptr;
-        again.tried_room = true;
-        again.bound = refined_[part.setup];
-        opened.parts.push_back(std::move(again));
-      }
+    if (!opened.score->fits()) add_roomy(part, schedule, opened);
+    return opened;
+  }
+
+  /// Other counts of layers that run again are not tried, so the bound stays where some do.
+  Opened score_fitted(const SearchPart& part, const PipelinePlan& plan) const {
+    SimulatedPlan fitted = fitted_plan(plan, job_.price, named_);
+    Opened opened;
+    opened.simulated = true;
+    opened.score = std::move(fitted.score);
+    opened.stages = std::make_shared<const PricedStages>(std::move(fitted.stages));
+    if (recomputes_layers(opened.score->plan)) {
+      opened.left_out = part.bound;
+      add_roomy(part, fitted.schedule, opened);
     }
     return opened;
   }
 
-  static std::vector<std::int64_t> at_least_one(std::vector<std::int64_t> counts) {
-    for (std::int64_t& count : counts) count = std::max<std::int64_t>(1, count);
-    return counts;
+  /// The cut that is balanced with the microbatches that `schedule` has in flight.
+  void add_roomy(const SearchPart& part, const Schedule& schedule, Opened& opened) const {
+    if (part.exact || part.tried_room) return;
+    std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
+    for (std::int64_t& count : in_flight) count = std::max<std::int64_t>(1, count);
+    auto roomy = balanced_stages(setups_[part.setup], variants_[part.variant], part.order, in_flight);
+    if (!roomy || *roomy == part.partition) return;
+    SearchPart again = part;
+    again.partition = std::move(*roomy);
+    again.stages = nullptr;
+    again.tried_room = true;
+    again.bound = refined_[part.setup];
+    opened.parts.push_back(std::move(again));
   }
 
   // What comes of it, in a fixed order.
@@ -347,7 +351,8 @@ class Search {
     if (answer_.refused.empty()) answer_.refused = std::move(opened.refused);
     for (SearchPart& child : opened.parts) {
       if (child.level == SearchPart::Level::kSetup) refined_[child.setup] = child.bound;
-      if (child.level != SearchPart::Level::kPlan || !child.tried_room || is_new(child)) push(std::move(child));
+      // What comes of a plan is another cut, which may have been tried.
+      if (part.level != SearchPart::Level::kPlan || is_new(child)) push(std::move(child));
     }
     if (!opened.score) return;
     answer_.simulated += opened.simulated ? 1 : 0;

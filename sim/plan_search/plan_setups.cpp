@@ -72,16 +72,19 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
   const double turns = static_cast<double>(setup.microbatches) / setup.places;
   double fill = std::numeric_limits<double>::max();
   double unlikely = fill;
+  double again = 1;
   for (const ScheduleVariant& variant : variants) {
     if (!setup.tries(variant)) continue;
     const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
     double& least = room.fits(setup.places, shape.kept) ? fill : unlikely;
-    least = std::min(least, shape.fill);
+    if (shape.fill >= least) continue;
+    least = shape.fill;
+    again = room.again(setup.places, shape.kept);
   }
   const std::vector<double> speed = largest_of(prices.speed, static_cast<std::size_t>(setup.places));
   const double together = std::accumulate(speed.begin(), speed.end(), 0.0);
   const bool fits = fill != std::numeric_limits<double>::max();
-  const auto turn = static_cast<double>(prices.whole.f + least_backward(prices.whole)) / together;
+  const auto turn = static_cast<double>(prices.whole.f + least_backward(prices.whole)) / together * again;
   const double filling = std::min(fits ? fill : unlikely, 1e6) * (setup.places - 1) * turn;
   const double ticks =
       turn * static_cast<double>(setup.microbatches) + filling + static_cast<double>(prices.whole.u) / together;

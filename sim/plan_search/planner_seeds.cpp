@@ -175,7 +175,7 @@ PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism) 
   Network names;
   for (std::size_t layer = 0; layer <= job.num_layers; ++layer) finest.bounds.push_back(layer);
   names.layers.resize(job.num_layers);
-  PricedStages layers = job.price(parallelism, finest, places);
+  PricedStages layers = job.price(parallelism, finest, places, {});
   for (StageTimes& times : layers.costs.times) times.b = least_backward(times);
   PlanProblem problem;
   problem.network.layers = graph_of(names, layers.costs);

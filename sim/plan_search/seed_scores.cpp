@@ -119,7 +119,7 @@ void SeedSearch::add_aligned(const PipelinePlan& seed, std::vector<PipelinePlan>
   if (seed.replicas.empty()) return;
   try {
     if (!nodes_) {
-      const Cluster cluster = job_.price(seed.parallelism, seed.partition, seed.places).pipeline;
+      const Cluster cluster = job_.price(seed.parallelism, seed.partition, seed.places, {}).pipeline;
       const std::int32_t places = cluster.devices_per_node;
       nodes_ = Nodes{static_cast<std::int32_t>(cluster.devices.size()) / places, places};
     }
@@ -182,7 +182,7 @@ std::vector<ScoredPlan> SeedSearch::score(const std::vector<PipelinePlan>& plans
   tbb::parallel_for(std::size_t{0}, plans.size(), [&](std::size_t at) {
     if (stop && stop()) return;
     try {
-      scores[at] = simulate_plan(plans[at], job_.price).score;
+      scores[at] = fitted_plan(plans[at], job_.price, true).score;
     } catch (const Error&) {  // a plan of somebody else that cannot be here
     }
   });

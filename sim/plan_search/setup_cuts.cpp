@@ -67,7 +67,9 @@ Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const
       position_loads(variant, stage_loads(prices, cut.partition), speeds_of(prices, cut.order));
   double ticks = estimated_ticks(loads, setup.microbatches, shape.fill);
   ticks += static_cast<double>(prices.whole.u) / setup.places;
-  if (!ProbableRoom(prices).fits(setup.places, shape.kept)) ticks *= kUnlikely;
+  const ProbableRoom room(prices);
+  ticks *= room.again(setup.places, shape.kept);
+  if (!room.fits(setup.places, shape.kept)) ticks *= kUnlikely;
   return std::max(setup.bound, static_cast<Ticks>(ticks));
 }
 
@@ -85,7 +87,8 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
                      .room_bytes = in_flight[s] == 0 ? 0 : prices.usable_bytes[place] / share,
                      .in_flight = in_flight[s]});
   }
-  std::optional<Partition> cut = balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes}, rooms);
+  std::optional<Partition> cut =
+      balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes, prices.spared_bytes, prices.again}, rooms);
   if (!cut || limited) return cut;
   return balanced_places(prices, variant, speeds_of(prices, order), *std::move(cut));
 }

@@ -9,6 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/sources/run_profile.hpp"
+#include "sim/runtimes/megatron_messages.hpp"
 #include "sim/runtimes/single_classes.hpp"
 #include "sim/runtimes/torch_messages.hpp"
 
@@ -103,6 +104,22 @@ constexpr std::array kPresets{
                   .format = "megatron",
                   .what = "Megatron-LM interleaved with overlapped transfers: the receive of a step is posted one step "
                           "before"},
+    RuntimePreset{.name = "megatron-batched",
+                  .schedules = For::kOneChunk,
+                  .transfers = TransferMode::kBatched,
+                  .receives = ReceivePlacement::kLate,
+                  .send_buffers = 1,
+                  .format = "megatron",
+                  .what = "Megatron-LM without interleaving: as megatron"},
+    RuntimePreset{.name = "megatron-batched",
+                  .schedules = For::kSeveralChunks,
+                  .transfers = TransferMode::kBatched,
+                  .receives = ReceivePlacement::kLate,
+                  .send_buffers = 1,
+                  .exchanges_between_turns = true,
+                  .format = "megatron",
+                  .what = "Megatron-LM with --no-overlap-p2p-communication: one call behind each forward and backward "
+                          "exchanges with both neighbours"},
     RuntimePreset{.name = "deepspeed",
                   .transfers = TransferMode::kBatched,
                   .receives = ReceivePlacement::kLate,
@@ -150,7 +167,9 @@ std::string_view runtime_after(std::string_view traced, const Schedule& schedule
 }
 
 void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs) {
-  if (preset.defers_receives) {
+  if (preset.exchanges_between_turns) {
+    schedule = with_exchanges_between_turns(std::move(schedule));
+  } else if (preset.defers_receives) {
     schedule = with_deferred_receives(schedule, preset.name);
   } else if (preset.pairs_in_turn) {
     schedule = with_messages_of_pairs(std::move(schedule));

@@ -19,13 +19,14 @@ struct RuntimePreset {
   enum class For : std::uint8_t { kAll, kOneChunk, kSeveralChunks, kGPipe, k1F1B } schedules = For::kAll;
   TransferMode transfers = TransferMode::kBuffered;
   ReceivePlacement receives = ReceivePlacement::kAhead;
-  std::int32_t send_buffers = 2;        ///< messages in flight per channel before the sender waits
-  bool skips_first_input_grad = false;  ///< the first stage has no I: its W is the whole backward
-  bool pairs_in_turn = false;           ///< the halves of an overlapped pair run one after the other
-  bool defers_receives = false;         ///< receives stand where PyTorch's `defer_pp_recv` puts them
-  std::string_view format = {};         ///< of the schedules that it can be given, as in `--format`; empty: of none
-  std::string_view runs_files_as = {};  ///< the preset of what runs such a file; empty: this one
-  std::string_view what;                ///< which part of the system it models
+  std::int32_t send_buffers = 2;         ///< messages in flight per channel before the sender waits
+  bool skips_first_input_grad = false;   ///< the first stage has no I: its W is the whole backward
+  bool pairs_in_turn = false;            ///< the halves of an overlapped pair run one after the other
+  bool exchanges_between_turns = false;  ///< messages stand where Megatron-LM puts them that does not hide them
+  bool defers_receives = false;          ///< receives stand where PyTorch's `defer_pp_recv` puts them
+  std::string_view format = {};          ///< of the schedules that it can be given, as in `--format`; empty: of none
+  std::string_view runs_files_as = {};   ///< the preset of what runs such a file; empty: this one
+  std::string_view what;                 ///< which part of the system it models
 };
 
 /// All rows, `plumbline` (the defaults) first.
@@ -40,8 +41,8 @@ const RuntimePreset& runtime_preset(std::string_view name, const Schedule& sched
 std::string_view runtime_after(std::string_view traced, const Schedule& schedule);
 
 /// What the system does with the actions of `schedule` and their costs: its own places for messages
-/// (torch_messages.hpp), pairs in turn, no I on the first stage. Throws `Error` for an order that the system would run
-/// wrongly.
+/// (torch_messages.hpp, megatron_messages.hpp), pairs in turn, no I on the first stage. Throws `Error` for an order
+/// that the system would run wrongly.
 void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs);
 
 /// How its messages travel.

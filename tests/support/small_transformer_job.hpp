@@ -25,7 +25,7 @@ class SmallTransformerJob {
     job.price = job_pricing(network, cluster, std::nullopt, {});
     const LayerPrices roomy = layer_prices(job, parallelism, 4, false);
     const std::int64_t kept = std::accumulate(roomy.kept_bytes.begin(), roomy.kept_bytes.end(), std::int64_t{0});
-    const PricedStages one = job.price(parallelism, Partition{{0, job.num_layers}}, 4);
+    const PricedStages one = job.price(parallelism, Partition{{0, job.num_layers}}, 4, {});
     const std::int64_t beside = cluster.devices.front().memory_bytes - one.usable_bytes.front();
     const std::int64_t tensors = roomy.whole_held_bytes / 2 + kept * 4 * share / 100;
     job.price = job_pricing(network, cluster, std::nullopt, {.memory_bytes = tensors + beside});

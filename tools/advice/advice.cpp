@@ -191,7 +191,8 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
   const RuntimePreset& runtime = runtime_preset(profile.runtime, own.schedule);
   if (runtime.format.empty()) {
     throw Error("advise: no schedule can be given to the runtime '" + profile.runtime +
-                "'; expected a run of one that `plumbline schedule --format` writes files for");
+                "'; expected --runtime with a system that takes schedules (pytorch, torchtitan, megatron), to see what "
+                "they would do to this run");
   }
   Advice advice;
   advice.runtime = runtime.runs_files_as.empty() ? runtime.name : runtime.runs_files_as;

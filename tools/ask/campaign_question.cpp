@@ -52,8 +52,11 @@ std::map<std::string, std::string> options_of(const CampaignRuleSpec& rule, cons
 }
 
 std::vector<CampaignRuleSpec> chosen_rules(const std::string& names) {
-  const std::vector<CampaignRuleSpec> all = campaign_rules();
-  if (names.empty() || names == "all") return all;
+  std::vector<CampaignRuleSpec> all = campaign_rules();
+  if (names.empty() || names == "all") {
+    std::erase_if(all, [](const CampaignRuleSpec& rule) { return rule.changes_job; });
+    return all;
+  }
   std::vector<std::string_view> known;
   for (const CampaignRuleSpec& rule : all) known.push_back(rule.name);
   std::vector<CampaignRuleSpec> chosen;
@@ -83,9 +86,10 @@ void check_option_names(const std::vector<CampaignRuleSpec>& rules, const std::v
 }
 
 std::string rules_help() {
-  std::string text = "rules with commas, or all (the default):";
+  std::string text = "rules with commas, or all (the default; not those that change the job):";
   for (const CampaignRuleSpec& rule : campaign_rules()) {
-    text += " " + std::string(rule.name) + " (" + std::string(rule.summary) + ");";
+    text += " " + std::string(rule.name) + " (" + std::string(rule.changes_job ? "changes the job: " : "") +
+            std::string(rule.summary) + ");";
   }
   text.back() = '.';
   return text;

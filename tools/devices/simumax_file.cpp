@@ -10,6 +10,7 @@
 
 #include "models/ground/json_reader.hpp"
 #include "models/jobs/job_kernels.hpp"
+#include "tools/devices/sustained_rates.hpp"
 
 namespace plumb {
 namespace {
@@ -182,7 +183,7 @@ void read_bandwidth(const JsonValue& bandwidth, KernelTimings& timings) {
        {Movement::kElementwise, Movement::kNorm, Movement::kSoftmax, Movement::kOptimizer, Movement::kCast}) {
     add_bandwidth(bandwidth, "default", movement, {}, timings);
   }
-  constexpr double kItsLoss = 2 * (4 + 2);  // bytes per logit of the forward and the backward
+  constexpr double kItsLoss = 38 + 14;  // bytes per logit of the forward and the backward
   LayerSpec head;
   head.kind = LayerKind::kHead;
   head.width = 64;
@@ -254,6 +255,8 @@ KernelTimings simumax_timings(std::string_view text, std::string_view file_name)
   read_attention(accelerator.at("op"), timings);
   read_bandwidth(accelerator.at("bandwidth"), timings);
   read_networks(root.at("networks"), root.at("num_per_node").integer(1, 1024), timings);
+  // Its scripts time 100 products in a row, and 25 of attention one by one.
+  keep_sustained_rates(timings, {.products = 100, .attentions = 25});
   return timings;
 }
 

@@ -48,6 +48,16 @@ Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   return generate(has(row.schedule, "2p") ? "zb-2p" : "zb-1p", params);
 }
 
+/// Tokens see those of their own sample that come before them, half of it on average; fused attention works through
+/// whole tiles where the mask cuts one.
+void pack_samples(std::vector<LayerSpec>& layers, std::int64_t tokens) {
+  constexpr std::int64_t kTile = 128;
+  for (LayerSpec& layer : layers) {
+    if (layer.kind == LayerKind::kAttention) layer.window = tokens / 2 + kTile;
+    pack_samples(layer.body, tokens);
+  }
+}
+
 /// The network that the recipe names, or the one that the columns describe; in the row's lengths.
 Network network_of(const MeasuredStep& row, const RecipeSource& source, const RecipeFacts& facts) {
   if (facts.network.empty()) return step_network(row);
@@ -55,6 +65,7 @@ Network network_of(const MeasuredStep& row, const RecipeSource& source, const Re
   Network network = load_network(is_file ? (source.folder / facts.network).string() : facts.network);
   network.sequence = row.sequence;
   network.samples = row.microbatch_size;
+  if (facts.packed_samples > 0) pack_samples(network.layers, facts.packed_samples);
   return network;
 }
 
@@ -162,7 +173,10 @@ double predicted_memory_gib(const MeasuredJob& job, const KernelRates& rates) {
   std::int64_t most = 0;
   for (const DeviceSummary& device : timeline.devices) most = std::max(most, device.peak_memory_bytes);
   if (job.row.data == "megatron-lm-ci") most = timeline.devices.back().peak_memory_bytes;  // the rank that logs
-  return static_cast<double>(most) / kBytesPerGib;
+  const auto tensors = static_cast<double>(most);
+  if (!job.row.of_driver) return tensors / kBytesPerGib;
+  const auto beside = static_cast<double>(rates.context_bytes + rates.library_bytes);
+  return (tensors * (1 + rates.memory_reserve) + beside) / kBytesPerGib;
 }
 
 std::vector<double> predicted_steps_s(const std::vector<MeasuredJob>& jobs, const KernelRates* rates) {

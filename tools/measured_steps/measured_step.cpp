@@ -30,10 +30,16 @@ double step_seconds(const CsvTable& table, std::size_t at, const MeasuredStep& r
   return tokens > 0 ? batch * static_cast<double>(row.sequence) / (tokens * static_cast<double>(row.num_gpus)) : 0;
 }
 
+/// What nvidia-smi shows of a whole device, in thousands of MiB.
+constexpr std::string_view kDriverUnit = "GB (nvidia-smi)";
+
 /// Papers that print GB mean 10^9 bytes here: the growth of the memory per microbatch of the zero-bubble rows says so.
 double memory_gib(const CsvTable& table, std::size_t at) {
+  constexpr double kThousandMib = 1000.0 / 1024;
   const double printed = table.number(at, "measured_memory_gib");
-  return table.cell(at, "memory_unit_published") == "GB" ? printed * 1e9 / kBytesPerGib : printed;
+  const std::string& unit = table.cell(at, "memory_unit_published");
+  if (unit == kDriverUnit) return printed * kThousandMib;
+  return unit == "GB" ? printed * 1e9 / kBytesPerGib : printed;
 }
 
 /// From its column, or the note "real max reserved 70.88 GiB".
@@ -82,6 +88,7 @@ MeasuredStep read_row(const CsvTable& table, std::size_t at, const std::string& 
   row.precision = table.cell(at, "precision");
   row.step_s = step_seconds(table, at, row);
   row.memory_gib = memory_gib(table, at);
+  row.of_driver = table.cell(at, "memory_unit_published") == kDriverUnit;
   row.published_error = table.number(at, "published_error_time_pct", std::numeric_limits<double>::quiet_NaN()) / 100;
   row.note = table.cell(at, "note");
   row.reserved_gib = reserved_gib(table, at, row.note);

@@ -46,9 +46,10 @@ struct MeasuredStep {
   std::string schedule;
   std::string recompute;
   std::string precision;
-  double step_s = 0;           ///< measured, or from the throughput
-  double memory_gib = 0;       ///< measured peak of what the allocator handed out, of the fullest device
-  double reserved_gib = 0;     ///< measured peak of what the allocator held
+  double step_s = 0;        ///< measured, or from the throughput
+  double memory_gib = 0;    ///< measured peak of what the allocator handed out, of the fullest device
+  bool of_driver = false;   ///< memory_gib is what the driver shows: all that the allocator held, and what is beside it
+  double reserved_gib = 0;  ///< measured peak of what the allocator held
   double published_error = 0;  ///< of another tool's prediction of the step time; NaN: none
   std::string note;
   std::map<std::string, std::string, std::less<>> cells;  ///< all columns, as they stand in the table

@@ -68,6 +68,13 @@ Partition step_partition(const MeasuredStep& row, const Network& network, std::i
     sizes.back() -= 1;
     return partition_of(sizes, network);
   }
+  if (row.note.find("first stages are filled up") != std::string::npos) {
+    const std::int64_t full = (row.layers + stages - 1) / stages;
+    for (std::int64_t left = row.layers; sizes.size() < static_cast<std::size_t>(stages); left -= sizes.back()) {
+      sizes.push_back(std::min(full, left));
+    }
+    return partition_of(sizes, network);
+  }
   if (row.layers + 2 == stages) {
     sizes.assign(static_cast<std::size_t>(stages), 1);
     sizes.front() = sizes.back() = 0;

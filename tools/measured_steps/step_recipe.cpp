@@ -70,6 +70,12 @@ void set_captured(Parallelism& job, const JsonValue& value) {
   job.captured = static_cast<CapturedGraphs>(place_of(value, kCapturedGraphNames));
 }
 
+constexpr std::array<std::string_view, 4> kRecipeWeightGradients{"added", "passed", "placeholders", "summed"};
+
+void set_weight_gradients(Parallelism& job, const JsonValue& value) {
+  job.weight_gradients = static_cast<WeightGradients>(place_of(value, kRecipeWeightGradients));
+}
+
 constexpr std::array kJobKeys{
     JobKey{"sequence_parallel", set_flag<&Parallelism::sequence_parallel>},
     JobKey{"flash_attention", set_flag<&Parallelism::flash_attention>},
@@ -80,6 +86,9 @@ constexpr std::array kJobKeys{
     JobKey{"overlap_experts", set_flag<&Parallelism::overlap_experts>},
     JobKey{"overlap_products", set_flag<&Parallelism::overlap_products>},
     JobKey{"captured", set_captured},
+    JobKey{"context_by_heads", set_flag<&Parallelism::context_by_heads>},
+    JobKey{"blocking_launches", set_flag<&Parallelism::blocking_launches>},
+    JobKey{"weight_gradients", set_weight_gradients},
     JobKey{"fused_loss", set_flag<&Parallelism::fused_loss>},
     JobKey{"padded_vocabulary", set_flag<&Parallelism::padded_vocabulary>},
     JobKey{"low_precision_dispatch", set_flag<&Parallelism::low_precision_dispatch>},
@@ -112,10 +121,12 @@ void set_job(const JsonValue& settings, Parallelism& job) {
 }
 
 void set_facts(const JsonValue& rule, RecipeFacts& facts) {
-  rule.allow_only({"when", "network", "cluster", "per_node", "refuse", "overlap_messages", "job", "why"});
+  rule.allow_only(
+      {"when", "network", "cluster", "per_node", "refuse", "overlap_messages", "packed_samples", "job", "why"});
   if (const auto network = rule.find("network")) facts.network = network->text();
   if (const auto cluster = rule.find("cluster")) facts.cluster = cluster->text();
   if (const auto per_node = rule.find("per_node")) facts.per_node = per_node->integer(1, 1 << 20);
+  if (const auto packed = rule.find("packed_samples")) facts.packed_samples = packed->integer(0, 1 << 30);
   if (const auto overlap = rule.find("overlap_messages")) facts.overlap_messages = overlap->boolean();
   if (const auto refusal = rule.find("refuse")) facts.refusal = refusal->text();
 }

@@ -13,11 +13,12 @@ namespace plumb {
 
 /// What the source of a table of measured steps is known to have run, beside what its columns say. Empty: nothing.
 struct RecipeFacts {
-  std::string network;            ///< a built-in one, or a file beside the recipe
-  std::string cluster;            ///< a built-in one
-  std::int64_t per_node = 0;      ///< devices of a node that the run used at most; 0: those of the cluster
-  std::string refusal;            ///< why the row cannot be predicted
-  bool overlap_messages = false;  ///< devices compute while messages between stages are on their way
+  std::string network;              ///< a built-in one, or a file beside the recipe
+  std::string cluster;              ///< a built-in one
+  std::int64_t per_node = 0;        ///< devices of a node that the run used at most; 0: those of the cluster
+  std::string refusal;              ///< why the row cannot be predicted
+  std::int64_t packed_samples = 0;  ///< tokens of the samples that were packed into a sequence; 0: one that fills it
+  bool overlap_messages = false;    ///< devices compute while messages between stages are on their way
 };
 
 /// Rules for the rows of a table: which network and machine a row means, and how its job computes.

@@ -100,12 +100,18 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   if (!described || precision) job.format = format;
   if (const auto recompute = layer_recompute_of(degrees.recompute)) {
     job.recompute = recompute->all;
+    job.recompute_layers = 0;
     job.modules = recompute->modules;
   }
   set_captured(job);
   set_experts(job);
   set_memory(job);
   return job;
+}
+
+std::vector<std::int32_t> JobArguments::recomputed_layers() const {
+  const auto recompute = layer_recompute_of(degrees.recompute);
+  return recompute ? recompute->by_stage : std::vector<std::int32_t>{};
 }
 
 void JobArguments::set_captured(Parallelism& job) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/jobs/parallelism.hpp"
 #include "models/kernels/kernel_rates.hpp"
@@ -44,6 +45,8 @@ struct JobArguments {
 
   /// Without a precision: that of the launch file, or mixed. Throws `Error` for values out of range.
   Parallelism parallelism(const std::optional<Precision>& precision, MatrixFormat format) const;
+  /// How many of the first layers of every stage run again; empty: as `parallelism` says.
+  std::vector<std::int32_t> recomputed_layers() const;
   KernelRates rates_of(const DeviceSpec& device) const;
 
  private:

@@ -52,7 +52,7 @@ Numbers range_or(const std::string& text, const char* where, const Numbers& othe
 std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
   // With flash attention selective recompute is the same as none.
   if (list.empty()) return {ActivationRecompute::kNone, ActivationRecompute::kFull};
-  static constexpr std::array<std::string_view, 3> kNames{"none", "selective", "full"};
+  static constexpr std::array<std::string_view, 4> kNames{"none", "selective", "full", "fitted"};
   std::vector<ActivationRecompute> chosen;
   for (const std::string& name : split(list, ',')) {
     const auto found = std::find(kNames.begin(), kNames.end(), name);
@@ -158,6 +158,7 @@ std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, c
   const DegreeChoices choices = degree_choices(arguments, question);
   Parallelism job = arguments.computes.value_or(Parallelism{});
   job.modules = {};
+  job.recompute_layers = 0;
   if (!arguments.computes || !arguments.precision.empty()) {
     job.precision = precision_of(arguments.precision, arguments.cluster);
     job.format = matrix_format_of(arguments.precision);
@@ -295,7 +296,8 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
             "which no system runs (default: layers)")
       .text("zero", zero, "LIST", "ZeRO stages, 0 to 3, separated by commas (default: 0,1)")
       .text("recompute", recompute, "LIST",
-            "recomputation within layers: none, selective, full, separated by commas (default: none,full)")
+            "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
+            "separated by commas (default: none,full)")
       .text("schedule", schedules, "LIST", "names of schedules, separated by commas (default: every synchronous one)")
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old");

@@ -29,7 +29,8 @@ void SimulationArguments::add_messages_to(OptionTable& parser) {
   parser
       .text("runtime", runtime, "SYSTEM",
             "run as this system does: plumbline, pytorch, pytorch-deferred (with defer_pp_recv), pytorch-single (its "
-            "classes 1F1B and GPipe), torchtitan, megatron or deepspeed (default: that of the --profile of a real run; "
+            "classes 1F1B and GPipe), torchtitan, megatron, megatron-batched (with --no-overlap-p2p-communication) or "
+            "deepspeed (default: that of the --profile of a real run; "
             "plumbline)")
       .text("transfers", transfers, "MODE",
             "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "

@@ -32,8 +32,8 @@ void add_change(std::string& text, const char* name, const Value& now, const Val
 std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
   const Parallelism& now = job.parallelism;
   const Parallelism& then = plan.parallelism;
-  const auto recompute = [](const Parallelism& ranks) {
-    return layer_recompute_text({ranks.recompute, ranks.modules});
+  const auto recompute = [](const Parallelism& ranks, const std::vector<std::int32_t>& by_stage) {
+    return layer_recompute_text({ranks.recompute, ranks.modules, by_stage});
   };
   const std::int64_t chunks =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(plan.partition.num_stages()) / plan.places);
@@ -47,7 +47,7 @@ std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
   add_change(text, "dp", now.data, then.data);
   add_change(text, "samples per microbatch", now.microbatch_size, then.microbatch_size);
   add_change(text, "zero", std::int64_t{static_cast<int>(now.zero)}, std::int64_t{static_cast<int>(then.zero)});
-  add_change(text, "recompute", recompute(now), recompute(then));
+  add_change(text, "recompute", recompute(now, {}), recompute(then, plan.recomputed));
   if (job.partition.bounds != plan.partition.bounds && text.empty()) text = "the layers of the stages";
   return text.empty() ? "nothing" : text;
 }

@@ -205,7 +205,18 @@ void add_kernels(const Network& network, const Parallelism& job, OptionLines& ou
   if (job.expert_capacity > 0) out.value("moe-expert-capacity-factor", digits_of(job.expert_capacity));
 }
 
-void add_ranks(const PlanQuestion& question, const Parallelism& job, OptionLines& out) {
+/// Of every stage the first layers, equally many.
+void add_recomputed(const std::vector<std::int32_t>& counts, OptionLines& out) {
+  if (counts.empty()) return;
+  if (std::ranges::adjacent_find(counts, std::ranges::not_equal_to()) != counts.end()) {
+    throw Error("Megatron-LM runs equally many layers of every stage again, expected --recompute none or full");
+  }
+  out.flag("recompute-granularity full --recompute-method block --recompute-num-layers " +
+           std::to_string(counts.front()));
+}
+
+void add_ranks(const PlanQuestion& question, const PipelinePlan& plan, OptionLines& out) {
+  const Parallelism& job = plan.parallelism;
   out.value("tensor-model-parallel-size", job.tensor);
   if (job.sequence_parallel) out.flag("sequence-parallel");
   if (job.context > 1) out.value("context-parallel-size", job.context);
@@ -218,6 +229,7 @@ void add_ranks(const PlanQuestion& question, const Parallelism& job, OptionLines
     out.flag("recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
   }
   if (job.recompute == ActivationRecompute::kSelective) out.flag("recompute-granularity selective");
+  add_recomputed(plan.recomputed, out);
   if (job.zero > ZeroStage::kOptimizer) throw Error("Megatron-LM has no ZeRO stage above 1 beside a pipeline");
 }
 
@@ -272,7 +284,7 @@ PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& 
     OptionLines out;
     add_network(question.network, job, out);
     add_pipeline(question, plan, out);
-    add_ranks(question, job, out);
+    add_ranks(question, plan.score.plan, out);
     add_precision(job, out);
     add_kernels(question.network, job, out);
     const std::string text = "torchrun --nproc-per-node " + std::to_string(per_node) + " --nnodes " +

@@ -31,13 +31,9 @@ bool moves_to_host(const Schedule& schedule) {
   return moves;
 }
 
-std::string_view recompute_word(ActivationRecompute recompute) {
-  if (recompute == ActivationRecompute::kSelective) return "selective";
-  return recompute == ActivationRecompute::kFull ? "full" : "none";
-}
-
 /// What `job` is spread over. With `all` also what is the default, so that nothing is left to a launch file.
-std::string degree_options(const Parallelism& job, bool all) {
+std::string degree_options(const PipelinePlan& plan, bool all) {
+  const Parallelism& job = plan.parallelism;
   const auto number = [](const char* option, std::int64_t value) {
     return std::string(" ") + option + " " + std::to_string(value);
   };
@@ -48,7 +44,7 @@ std::string degree_options(const Parallelism& job, bool all) {
   if (all || job.expert_parts() != job.tensor) text += number("--etp", job.expert_parts());
   if (all || job.zero != ZeroStage::kNone) text += number("--zero", static_cast<int>(job.zero));
   if (all || job.recompute != ActivationRecompute::kNone)
-    text += " --recompute " + std::string(recompute_word(job.recompute));
+    text += " --recompute " + layer_recompute_text({.all = job.recompute, .by_stage = plan.recomputed});
   return text;
 }
 
@@ -108,8 +104,7 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
   text += " --cluster " + shell_word(shown.cluster) + words_of(shown.repeated);
   if (question.vocabulary > 0) text += " --vocabulary " + std::to_string(question.vocabulary);
   text += " --partition " + to_string(choice.partition);
-  if (!is_profiled(question.network))
-    text += degree_options(choice.parallelism, launched) + kernel_options(choice.parallelism);
+  if (!is_profiled(question.network)) text += degree_options(choice, launched) + kernel_options(choice.parallelism);
   if (question.runtime != nullptr || launched)
     text += " --runtime " + std::string(question.runtime == nullptr ? "plumbline" : question.runtime->name);
   return {.text = text};

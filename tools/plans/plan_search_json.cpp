@@ -39,9 +39,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
             {"expert_tensor", job.expert_parts()},
             {"data", job.data},
             {"zero", static_cast<int>(job.zero)},
-            {"recompute", job.recompute == ActivationRecompute::kFull        ? "full"
-                          : job.recompute == ActivationRecompute::kSelective ? "selective"
-                                                                             : "none"},
+            {"recompute", recompute_word(job.recompute)},
             {"devices", plan.num_devices()},
             {"order", plan.order},
             {"partition", to_string(plan.partition)},
@@ -63,6 +61,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   }
   if (!staleness.empty()) json["staleness"] = std::move(staleness);
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
+  if (!plan.recomputed.empty()) json["recomputed_layers"] = plan.recomputed;
   if (!score.fits()) json["missing_bytes"] = score.excess_bytes;
   return json;
 }

@@ -21,17 +21,6 @@ namespace {
 constexpr std::size_t kMostStages = 16;
 constexpr std::size_t kMostFront = 12;
 
-std::string_view recompute_name(ActivationRecompute recompute) {
-  switch (recompute) {
-    case ActivationRecompute::kSelective:
-      return "selective";
-    case ActivationRecompute::kFull:
-      return "full";
-    default:
-      return "none";
-  }
-}
-
 std::string count(std::int64_t number, const char* one, const char* many) {
   return std::to_string(number) + " " + (number == 1 ? one : many);
 }
@@ -58,9 +47,9 @@ std::string order_text(const std::vector<std::int32_t>& order) {
 }
 
 /// "3-1".
-std::string replicas_text(const std::vector<std::int32_t>& replicas) {
+std::string counts_text(const std::vector<std::int32_t>& counts) {
   std::string text;
-  for (const std::int32_t holders : replicas) text += (text.empty() ? "" : "-") + std::to_string(holders);
+  for (const std::int32_t count : counts) text += (text.empty() ? "" : "-") + std::to_string(count);
   return text;
 }
 
@@ -131,6 +120,9 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
   add_memory(question, simulated, table);
   table.add_row({"layers", to_string(best.plan.partition)});
+  if (!best.plan.recomputed.empty()) {
+    table.add_row({"recomputed", "of every stage the first " + counts_text(best.plan.recomputed) + " layers"});
+  }
   if (cuts_inside_layers(question.network, best.plan.partition)) {
     table.add_row({"", "cut between attention and MLP, which no training system runs: --cut layers"});
   }
@@ -211,7 +203,7 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
     for (const auto& [name, degree] : degrees) row.push_back(std::to_string(job.*degree));
     for (std::string& cell : std::vector<std::string>{
              plan.schedule, std::to_string(plan.stages_per_place()), std::to_string(plan.microbatches),
-             std::to_string(job.microbatch_size), std::string(recompute_name(job.recompute)),
+             std::to_string(job.microbatch_size), std::string(recompute_word(job.recompute)),
              std::to_string(static_cast<int>(job.zero)), time_text(score.step_ns), percent_text(score.bubble_fraction),
              bytes_text(score.peak_bytes), cost_text(score, question)}) {
       row.push_back(std::move(cell));
@@ -250,7 +242,7 @@ std::string plan_line(const PipelinePlan& plan) {
     if (per_place > 1) text += ", " + std::to_string(per_place) + " stages per device";
   } else {
     text +=
-        ", " + count(std::ssize(plan.replicas), "stage", "stages") + " on " + replicas_text(plan.replicas) + " devices";
+        ", " + count(std::ssize(plan.replicas), "stage", "stages") + " on " + counts_text(plan.replicas) + " devices";
   }
   if (job.tensor > 1) text += ", tp " + std::to_string(job.tensor);
   if (job.context > 1) text += ", cp " + std::to_string(job.context);
@@ -260,8 +252,10 @@ std::string plan_line(const PipelinePlan& plan) {
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
           count(job.microbatch_size, "sample", "samples");
-  if (job.recompute != ActivationRecompute::kNone) {
-    text += ", " + std::string(recompute_name(job.recompute)) + " recompute";
+  if (!plan.recomputed.empty()) {
+    text += ", recompute of " + counts_text(plan.recomputed) + " layers";
+  } else if (job.recompute != ActivationRecompute::kNone) {
+    text += ", " + std::string(recompute_word(job.recompute)) + " recompute";
   }
   return text;
 }

@@ -1,5 +1,6 @@
 #include "tools/tables/comparison_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "schedules/document/schedule_io.hpp"
@@ -116,16 +117,25 @@ std::string offenders(const Comparison& c, const ComparedNames& names) {
   return c.offenders.empty() ? "" : "\n" + table.to_string();
 }
 
+/// Why the timelines are not laid over each other; empty where they are.
+std::string differing_actions(const Comparison& c) {
+  if (c.aligned || c.only_predicted + c.only_measured == 0) return "";
+  const bool no_first = std::ranges::all_of(c.kinds, [](const KindError& kind) { return kind.predicted_count == 0; });
+  const bool no_second = std::ranges::all_of(c.kinds, [](const KindError& kind) { return kind.measured_count == 0; });
+  if (no_first || no_second) {
+    return "\nthe " + std::string(no_first ? "first" : "second") +
+           " timeline has no actions, as those written with --summary; expected one with all of them\n";
+  }
+  return "\nthe timelines have different actions: " + std::to_string(c.only_predicted) + " occur only in the first, " +
+         std::to_string(c.only_measured) + " only in the second\n";
+}
+
 }  // namespace
 
 std::string comparison_text(const Comparison& comparison, const ComparedNames& names) {
-  std::string text = figures(comparison, names);
-  if (!comparison.aligned && comparison.only_predicted + comparison.only_measured > 0) {
-    text += "\nthe timelines have different actions: " + std::to_string(comparison.only_predicted) +
-            " occur only in the first, " + std::to_string(comparison.only_measured) + " only in the second\n";
-  }
-  return text + error_split_text(comparison, names) + kinds(comparison, names) + causes(comparison, names) +
-         memory(comparison, names) + offenders(comparison, names);
+  return figures(comparison, names) + differing_actions(comparison) + error_split_text(comparison, names) +
+         kinds(comparison, names) + causes(comparison, names) + memory(comparison, names) +
+         offenders(comparison, names);
 }
 
 }  // namespace plumb

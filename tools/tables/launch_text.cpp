@@ -44,7 +44,10 @@ std::string launch_text(const LaunchJob& job) {
                   : "";
   table.add_row({"batch", std::to_string(job.batch) + " samples" + tokens + ": " + std::to_string(job.microbatches) +
                               " microbatches of " + std::to_string(ranks.microbatch_size)});
-  const std::string recompute = layer_recompute_text({ranks.recompute, ranks.modules});
+  std::string recompute = layer_recompute_text({.all = ranks.recompute, .modules = ranks.modules});
+  if (ranks.recompute_layers > 0) {
+    recompute += ", of every stage the first " + std::to_string(ranks.recompute_layers) + " layers";
+  }
   table.add_row({"products", std::string(kMatrixFormatNames[static_cast<std::size_t>(ranks.format)]) +
                                  (ranks.precision.activation_bytes == 4 ? " (32 bits)" : "")});
   table.add_row({"recomputed", recompute.empty() ? "none" : recompute});

@@ -9,6 +9,7 @@ Schedule bamboo(const ScheduleParams& params);
 Schedule diffusionpipe(const ScheduleParams& params);
 Schedule mlora(const ScheduleParams& params);
 Schedule mobius(const ScheduleParams& params);
+Schedule naspipe(const ScheduleParams& params);
 Schedule pipeedge(const ScheduleParams& params);
 Schedule pipefusion(const ScheduleParams& params);
 Schedule tawpipe(const ScheduleParams& params);
@@ -32,6 +33,22 @@ ScheduleSpec mlora_row() {
                                    "the first one that has a batch"}},
                       .folds = false,
                       .make = mlora};
+}
+
+ScheduleSpec naspipe_row() {
+  return ScheduleSpec{
+      .name = "naspipe",
+      .summary = "subnets of a supernet; none begins on a device before earlier ones that share a layer there are done",
+      .year = 2022,
+      .source = "Zhao et al., NASPipe, ASPLOS 2022",
+      .needs = "m x p x window x blocks at most 2^24",
+      .options = {{"candidates", "C", "48", "layers to choose from in every choice block"},
+                  {"blocks", "K", "8", "choice blocks of a stage, at most 64"},
+                  {"seed", "N", "1", "of the choices"},
+                  {"window", "W", "200", "subnets that a device looks at"}},
+      .folds = false,
+      .searched = false,
+      .make = naspipe};
 }
 
 ScheduleSpec pipefusion_row() {
@@ -112,6 +129,7 @@ std::span<const ScheduleSpec> special_schedules() {
                    .folds = false,
                    .make = diffusionpipe},
       mlora_row(),
+      naspipe_row(),
       ScheduleSpec{.name = "tspipe",
                    .summary = "a teacher's forwards of the next batch fill the bubbles of its student's updates",
                    .year = 2022,

@@ -11,6 +11,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "sim/traces/readers/pipeline_functions.hpp"
 
 namespace plumb {
 namespace {
@@ -36,7 +37,9 @@ std::optional<JsonValue> arguments_of(const JsonValue& event) {
   return arguments && arguments->is_object() ? arguments : std::nullopt;
 }
 
-std::optional<RangeKind> kind_of(std::string_view category) {
+/// Of Python's calls, which are many, only those are kept that tell of a pipeline.
+std::optional<RangeKind> kind_of(std::string_view category, std::string_view name) {
+  if (category == "python_function" && called_pipeline_function(name) != nullptr) return RangeKind::kAnnotation;
   if (category == "user_annotation") return RangeKind::kAnnotation;
   if (category == "cpu_op") return RangeKind::kOperator;
   if (category == "gpu_user_annotation") return RangeKind::kGpuAnnotation;
@@ -62,7 +65,7 @@ void read_arguments(const JsonValue& event, TraceRange& range) {
 
 std::optional<TraceRange> range_of(const JsonValue& event, std::int64_t base_ns) {
   if (text_at(event, "ph") != "X") return std::nullopt;
-  const auto kind = kind_of(text_at(event, "cat"));
+  const auto kind = kind_of(text_at(event, "cat"), text_at(event, "name"));
   if (!kind) return std::nullopt;
   TraceRange range;
   range.name = event.at("name").text();
@@ -168,12 +171,17 @@ std::vector<RankTrace> read_merged(const JsonValue& events, const std::string& f
   return list;
 }
 
-/// Counts in the pipeline's group where PyTorch names it, as a device mesh with the dimension "pp" does.
+/// Counts in the pipeline's group where the trace names it, as a device mesh with the dimension "pp" does, and
+/// Megatron-LM.
 void count_in_pipeline(const JsonValue& job, RankTrace& trace) {
   const auto groups = job.find("pg_config");
   if (!groups || !groups->is_array()) return;
   for (const JsonValue& group : groups->elements()) {
-    if (!group.is_object() || text_at(group, "pg_desc") != "mesh_pp") continue;
+    if (!group.is_object()) continue;
+    const std::string_view name = text_at(group, "pg_desc");
+    const bool megatron = name == "PIPELINE_MODEL_PARALLEL_GROUP";
+    if (name != "mesh_pp" && !megatron) continue;
+    if (megatron) trace.runtime = "megatron";
     const auto ranks = group.find("ranks");
     if (!ranks || !ranks->is_array()) continue;
     std::int32_t place = -1;

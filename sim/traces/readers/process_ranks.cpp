@@ -5,19 +5,11 @@
 #include <string>
 
 #include "models/ground/error.hpp"
+#include "sim/traces/readers/counted_work.hpp"
 #include "sim/traces/readers/rank_trace.hpp"
 
 namespace plumb {
 namespace {
-
-std::int32_t forwards_before_backward(const RankRun& run) {
-  std::int32_t forwards = 0;
-  for (const TracedAction& work : run.work) {
-    if (work.action.op != Op::kF) break;
-    ++forwards;
-  }
-  return forwards;
-}
 
 void rank_by_stage(std::vector<RankRun>& runs) {
   std::int32_t stages = 0;
@@ -40,14 +32,19 @@ void set_stage(std::vector<TracedAction>& actions, std::int32_t stage) {
 
 void rank_by_warmup(std::vector<RankRun>& runs) {
   const auto world = static_cast<std::int32_t>(runs.size());
-  std::ranges::stable_sort(runs, std::ranges::greater(), forwards_before_backward);
+  std::ranges::stable_sort(runs, std::ranges::greater(), warmup_forwards);
+  // The last rank of 1F1B turns to its first backward at once; with several stages it first runs all but its last one.
+  const std::int32_t last_warmup = warmup_forwards(runs.back()) - 1;
+  const std::int32_t more = world > 1 && last_warmup % world == 0 ? last_warmup : 0;
   for (std::int32_t rank = 0; rank < world; ++rank) {
     RankRun& run = runs[static_cast<std::size_t>(rank)];
-    const std::int32_t forwards = forwards_before_backward(run);
-    if (forwards != world - rank) {
+    const std::int32_t forwards = warmup_forwards(run);
+    const std::int32_t expected = more > 0 ? 2 * (world - rank - 1) + more + 1 : world - rank;
+    if (forwards != expected) {
       throw Error(run.file + ": runs " + std::to_string(forwards) + " forwards before its first backward, expected " +
-                  std::to_string(world - rank) + " of rank " + std::to_string(rank) + " of " + std::to_string(world) +
-                  " that run 1F1B; give the processes of one pipeline, all of them");
+                  std::to_string(expected) + " of rank " + std::to_string(rank) + " of " + std::to_string(world) +
+                  " that run " + (more > 0 ? "interleaved " : "") +
+                  "1F1B; give the processes of one pipeline, all of them");
     }
     run.rank = rank;
     run.world_size = world;

@@ -37,6 +37,7 @@ struct RankTrace {
   /// Which ranks of the job make up the pipeline, where the trace names its group: then `rank` and `world_size` count
   /// in it. Empty: those of the job.
   std::string group;
+  std::string runtime;             ///< where the names of groups tell it, as in `--runtime`; else empty
   std::vector<TraceRange> ranges;  ///< by start; of equal starts the longer first
 };
 

@@ -11,9 +11,10 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/action_text.hpp"
+#include "sim/traces/readers/counted_work.hpp"
+#include "sim/traces/readers/function_work.hpp"
 #include "sim/traces/readers/gpu_work.hpp"
 #include "sim/traces/readers/host_ranges.hpp"
-#include "sim/traces/readers/megatron_work.hpp"
 #include "sim/traces/readers/unnamed_work.hpp"
 #include "sim/traces/readers/work_order.hpp"
 
@@ -106,33 +107,6 @@ void add_gpipe(const RankTrace& trace, RankRun& run) {
   }
 }
 
-void add_counted(std::span<const UnnamedWork> all, RankRun& run) {
-  const std::int32_t rank = std::max(0, run.rank);
-  std::int32_t forwards = 0;
-  std::int32_t backwards = 0;
-  for (const UnnamedWork& work : all) {
-    const std::int32_t number = work.backward ? backwards++ : forwards++;
-    run.work.push_back(
-        {action_of_rank(rank, work.backward ? Op::kB : Op::kF, number), 0, work.begin_ns, work.start_ns, work.end_ns});
-    if (work.receive_end_ns > work.receive_begin_ns) {
-      run.messages.push_back({action_of_rank(rank, work.backward ? Op::kRecvB : Op::kRecvF, number), 0,
-                              work.receive_begin_ns, work.receive_begin_ns, work.receive_end_ns});
-    }
-    if (work.send_end_ns == work.send_begin_ns) continue;
-    run.messages.push_back({action_of_rank(rank, work.backward ? Op::kSendB : Op::kSendF, number), 0,
-                            work.send_begin_ns, work.send_begin_ns, work.send_end_ns});
-    run.messages.back().waited_ns = work.send_waited_ns;
-  }
-  if (forwards != backwards) {
-    throw Error(
-        run.file + ": has " + std::to_string(forwards) + " forwards and " + std::to_string(backwards) +
-        " backwards between its calls that send and receive; expected as many of both: whole steps of PyTorch's class "
-        "Schedule1F1B in a job whose ranks are those of the pipeline, or ranges 'PP:<action>', which "
-        "_PipelineScheduleRuntime writes for every other schedule");
-  }
-  run.numbering = Numbering::kCounted;
-}
-
 /// The thread (of a GPU: the stream) with most time in ranges `PP:` of the GPU; nothing where there are none.
 std::optional<std::int64_t> busiest_stream(const RankTrace& trace) {
   std::map<std::int64_t, std::int64_t> busy;
@@ -169,11 +143,13 @@ bool find_work(const RankTrace& trace, RankRun& run) {
   add_named(trace, RangeKind::kAnnotation, std::nullopt, run);
   const bool has_rank = trace.rank != RankTrace::kUnknown && trace.world_size > 1;
   if (!run.work.empty()) return true;
-  run.runtime = "pytorch-single";
+  run.runtime = trace.runtime.empty() ? "pytorch-single" : trace.runtime;
   if (has_rank) add_gpipe(trace, run);
   if (!run.work.empty()) return true;
-  add_counted(megatron_work(trace), run);
-  if (!run.work.empty()) run.runtime = "megatron";
+  const FunctionWork functions = function_work(trace);
+  add_counted(functions.work, run);
+  run.messages.insert(run.messages.end(), functions.messages.begin(), functions.messages.end());
+  if (!run.work.empty()) run.runtime = functions.runtime;
   if (run.work.empty() && has_rank) add_counted(unnamed_work(trace), run);
   return true;
 }
@@ -218,22 +194,11 @@ void note_profiler_steps(const RankTrace& trace, RankRun& run) {
   }
 }
 
-/// Number of forwards until as many backwards have run; 0 where that never happens.
-std::int32_t forwards_of_first_step(const RankRun& run) {
-  std::int32_t forwards = 0;
-  std::int32_t backwards = 0;
-  for (const TracedAction& work : run.work) {
-    ++(work.action.op == Op::kF ? forwards : backwards);
-    if (forwards == backwards) return forwards;
-  }
-  return 0;
-}
-
 }  // namespace
 
 bool names_pipeline(const RankTrace& trace) {
   return std::ranges::any_of(trace.ranges, [](const TraceRange& r) { return pipeline_text(r).has_value(); }) ||
-         !megatron_work(trace).empty();
+         !function_work(trace).work.empty();
 }
 
 RankRun rank_run(const RankTrace& trace) {
@@ -257,47 +222,6 @@ RankRun rank_run(const RankTrace& trace) {
   if (run.numbering == Numbering::kCounted) return run;
   for (auto* list : {&run.work, &run.messages, &run.others}) number_occurrences(*list);
   return run;
-}
-
-void number_microbatches(std::vector<RankRun>& runs) {
-  std::int32_t per_step = 0;
-  const RankRun* last = nullptr;  // it ends as many backwards as forwards all the time
-  for (const RankRun& run : runs) {
-    if (run.numbering != Numbering::kCounted) continue;
-    if (run.rank + 1 == run.world_size) last = &run;
-    if (&run != last) per_step = std::max(per_step, forwards_of_first_step(run));
-  }
-  if (per_step == 0 && last != nullptr) {
-    throw Error(last->file +
-                ": is of the last rank, which does not tell where its steps end; expected another rank's, too");
-  }
-  for (RankRun& run : runs) {
-    if (run.numbering != Numbering::kCounted) continue;
-    std::int32_t forwards = 0;
-    std::int32_t backwards = 0;
-    for (TracedAction& work : run.work) {
-      std::int32_t& count = work.action.op == Op::kF ? forwards : backwards;
-      const bool begins_step = work.action.op == Op::kF && forwards % per_step == 0;
-      if (begins_step && forwards != backwards) {
-        throw Error(run.file + ": has run " + std::to_string(backwards) + " backwards before forward " +
-                    std::to_string(forwards) + ", but " + runs.front().file + " has steps of " +
-                    std::to_string(per_step) + " microbatches; expected a step to end before the next begins");
-      }
-      work.step = count / per_step;
-      work.action.microbatch = MicrobatchId{count % per_step};
-      ++count;
-    }
-    if (forwards % per_step != 0) {
-      throw Error(run.file + ": has " + std::to_string(forwards) + " forwards, expected whole steps of " +
-                  std::to_string(per_step) + " microbatches, as " + runs.front().file + " has");
-    }
-    for (TracedAction& message : run.messages) {
-      const auto number = static_cast<std::int32_t>(message.action.microbatch);
-      message.step = number / per_step;
-      message.action.microbatch = MicrobatchId{number % per_step};
-    }
-    run.steps = forwards / per_step;
-  }
 }
 
 }  // namespace plumb

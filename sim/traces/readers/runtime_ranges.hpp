@@ -13,7 +13,7 @@ bool names_pipeline(const RankTrace& trace);
 /// Finds what a runtime did, by its ranges:
 /// - `_PipelineScheduleRuntime` of torch.distributed.pipelining: `PP:3F7`, `PP:3SEND_F7`, `PP:(0F8;7B0)OVERLAP_F_B`;
 /// - `ScheduleGPipe`: `Forward 7`, `Backward 7`;
-/// - Megatron-LM: those of its functions and calls (`megatron_work.hpp`), counted;
+/// - Megatron-LM, DeepSpeed: those of their functions and calls (`function_work.hpp`), counted;
 /// - `Schedule1F1B`: none; forwards and backwards are found by their operators (`unnamed_work.hpp`) and counted.
 ///
 /// On the host a range of work begins before the wait for its message. The work begins where the last wait inside the
@@ -28,9 +28,5 @@ bool names_pipeline(const RankTrace& trace);
 /// Named actions are numbered by how often they occurred, and steps not counted yet (`keep_whole_steps`). Throws
 /// `Error` where the trace has no work.
 RankRun rank_run(const RankTrace& trace);
-
-/// Gives counted work (`Numbering::kCounted`) of all ranks its microbatches and steps: a step ends where the first rank
-/// has run as many backwards as forwards. Throws `Error` where ranks then disagree.
-void number_microbatches(std::vector<RankRun>& runs);
 
 }  // namespace plumb

@@ -7,6 +7,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/traces/readers/complete_steps.hpp"
+#include "sim/traces/readers/counted_work.hpp"
 #include "sim/traces/readers/gzip.hpp"
 #include "sim/traces/readers/kineto.hpp"
 #include "sim/traces/readers/megatron_timers.hpp"

@@ -172,6 +172,28 @@ TEST_CASE("a host that starts kernels slowly holds the device up") {
   const JobCosts slow = job_costs(network, partition, {cluster, 2, rates}, {});
   CHECK(slow.costs.times[0].f > fast);
   CHECK(slow.costs.times[0].f % 1'000'000 == 0);
+  // Where launches block, the host does not start a kernel while another runs.
+  const JobCosts blocking = job_costs(network, partition, {cluster, 2, rates}, {.blocking_launches = true});
+  CHECK(std::abs(blocking.costs.times[0].f - (slow.costs.times[0].f + fast)) <= 1000);
+}
+
+TEST_CASE("gradients that no product adds up take a kernel that does") {
+  const Network network = load_network("gpt3-13b");
+  const LayerSpec& block = network.layers[2];  // an MLP behind its norm
+  const auto weights_of = [&](WeightGradients how) {
+    Parallelism job;
+    job.weight_gradients = how;
+    return layer_kernels(block, JobShape(network, job)).weight_grad;
+  };
+  const PassKernels added = weights_of(WeightGradients::kPassed);
+  const PassKernels summed = weights_of(WeightGradients::kSummed);
+  double bytes = 0;
+  for (const Kernel& kernel : summed.list) {
+    if (kernel.kind == Kernel::Kind::kMemory) bytes += kernel.bytes;
+    CHECK(kernel.product.accumulated == 0);
+  }
+  CHECK(summed.list.size() == added.list.size() + 2);
+  CHECK(bytes == doctest::Approx(2 * 5120.0 * 4 * 5120 * (2 + 4 + 4 + 4 + 4)));  // widened, added
 }
 
 TEST_CASE("places of a pipeline stand as far apart as their ranks") {

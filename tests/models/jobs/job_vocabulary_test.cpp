@@ -48,6 +48,32 @@ TEST_CASE("a vocabulary that is not filled up slows the products that read its g
   CHECK(slow < 0.5 * rates.gemm_share(shape));
 }
 
+TEST_CASE("the gradient of a table is filled with zeros and added whole, however few tokens looked something up") {
+  LayerSpec table;
+  table.kind = LayerKind::kEmbedding;
+  table.width = 3072;
+  table.vocabulary = 256000;
+  Network network;
+  network.samples = 1;
+  network.layers = {table};
+  const auto moved = [&](std::int64_t tokens, const Parallelism& job) {
+    network.sequence = tokens;
+    double bytes = 0;
+    for (const Kernel& kernel : embedding_kernels(table, JobShape(network, job)).weight_grad.list)
+      bytes += kernel.bytes;
+    return bytes;
+  };
+  const double table_numbers = 256000.0 * 3072;
+  CHECK(moved(1, {}) == doctest::Approx(table_numbers * (2 + 2 + 4 + 4)).epsilon(1e-4));
+  Parallelism half;
+  half.precision.gradient_bytes = 2;
+  CHECK(moved(1, half) == doctest::Approx(table_numbers * (2 + 2 + 2 + 2)).epsilon(1e-4));
+  half.tensor = 8;
+  CHECK(moved(1, half) == doctest::Approx(table_numbers).epsilon(1e-4));
+  half.adapter_rank = 16;
+  CHECK(moved(1, half) == 0);  // frozen
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();

@@ -8,7 +8,7 @@ namespace plumb {
 
 TEST_CASE("modules of layers are read as they are written") {
   for (const char* text : {"none", "selective", "full", "norm", "activation", "moe", "mla_up_proj", "norm+activation",
-                           "norm+activation+moe+mla_up_proj"}) {
+                           "norm+activation+moe+mla_up_proj", "layers=3-1-0", "layers=2"}) {
     CAPTURE(text);
     const auto recompute = layer_recompute_of(text);
     REQUIRE(recompute);
@@ -17,7 +17,8 @@ TEST_CASE("modules of layers are read as they are written") {
 }
 
 TEST_CASE("what is no module of a layer is not taken") {
-  for (const char* text : {"", "norm+", "+norm", "attention", "full+norm", "0,3"}) {
+  for (const char* text : {"", "norm+", "+norm", "attention", "full+norm", "0,3", "fitted", "layers=", "layers=3-",
+                           "layers=-1", "layers=3,1"}) {
     CAPTURE(text);
     CHECK_FALSE(layer_recompute_of(text));
   }

@@ -38,6 +38,11 @@ TEST_CASE("a newer GPU is never slower than an older one on the same job") {
       CHECK(h100 < a100);
       CHECK(h200 <= h100);
       CHECK(b200 <= h200);
+      // B200 has a table of shapes, and B300 only the smooth model that was fitted to it.
+      CHECK(slowest_stage_s(network, "b300", job) <= 1.05 * b200);
+      const double gb200 = slowest_stage_s(network, "gb200", job);
+      CHECK(gb200 <= b200);
+      CHECK(slowest_stage_s(network, "gb300", job) <= gb200);
     }
   }
 }

@@ -39,6 +39,17 @@ TEST_CASE("a cast reads 16-bit numbers, twice where their largest is looked for,
   CHECK(cast_bytes(MatrixFormat::kNvFp4) == doctest::Approx(1000 * (2 + 2 + 2 * (0.5 + 1.0 / 16))));
 }
 
+TEST_CASE("where products read operands by rows or by columns, one scale per tensor needs one copy") {
+  const auto bytes_of = [](MatrixFormat format) {
+    PassKernels pass;
+    add_cast(pass, format, {.numbers = 1000, .any_layout = true});
+    return pass.list.front().bytes;
+  };
+  CHECK(bytes_of(MatrixFormat::kFp8) == doctest::Approx(1000 * (2 + 1)));
+  CHECK(bytes_of(MatrixFormat::kFp8Current) == doctest::Approx(1000 * (2 + 2 + 1)));
+  CHECK(bytes_of(MatrixFormat::kMxFp8) == doctest::Approx(1000 * (2 + 2 * (1 + 1.0 / 32))));  // scales along a side
+}
+
 TEST_CASE("norms and activations find the largest number as they write, or write blocks with their scales at once") {
   const auto of = [](MatrixFormat format) {
     PassKernels pass;

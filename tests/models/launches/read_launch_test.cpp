@@ -229,6 +229,9 @@ TEST_CASE("layouts say how many layers every stage has") {
   CHECK(small_job(two + "--pipeline-model-parallel-layout 'Ett|(tt|)*2,ttL'").partition.bounds ==
         Bounds{0, 5, 9, 13, 19});
   CHECK(small_job(two + "--pipeline-model-parallel-layout 'Ett|(tt|)*2,ttL'").chunks == 2);
+  CHECK(small_job(two).hides_messages);
+  CHECK_FALSE(
+      small_job(two + "--num-virtual-stages-per-pipeline-rank 2 --no-overlap-p2p-communication").hides_messages);
   CHECK(small_job(two + "--decoder-first-pipeline-num-layers 3").partition.bounds == Bounds{0, 7, 19});
   CHECK_THROWS_WITH_AS(small_job(two + "--pipeline-model-parallel-layout 'Ettt|ttL'"),
                        "x.sh:1: pipeline_model_parallel_layout: expected as many t and m as layers, 8, found 5", Error);

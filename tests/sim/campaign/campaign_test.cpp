@@ -60,7 +60,10 @@ TEST_CASE("without events a campaign gives the samples of the steps, whatever th
         [&] {
           CampaignProblem without = problem;
           if (rule.name == "bamboo") without.options = {{"global", "0"}, {"local", "0"}};
-          if (rule.name == "oobleck") without.options = {{"pause", "0"}};
+          if (rule.name == "oobleck" || rule.name == "recycle") without.options = {{"pause", "0"}};
+          if (rule.name == "pipetransformer") {
+            without.options = {{"restart", "0"}, {"every", "1e6"}, {"freeze", "0"}};
+          }
           if (rule.name == "checkpoint" || rule.name == "varuna") {
             without.options = {{"restart", "0"}, {"every", "1e6"}};
           }
@@ -155,6 +158,19 @@ TEST_CASE("a slow node makes every step of its layout longer, and the rest of th
       played("checkpoint", kTwo + "100000,slow,b,1.5\n", 220, {{"every", "1000"}, {"restart", "0"}, {"nodes", "2"}});
   CHECK(seconds(result, TimeUse::kTraining) == 180);
   CHECK(seconds(result, TimeUse::kSlowed) == 40);
+  check_sums(result);
+}
+
+TEST_CASE("where layers move off a slow node, its pipeline takes the harmonic mean, after a step that is longer") {
+  // Steps of 10 s; b takes three times as long from 105 s on. Moving takes 2 s of the step under way, which ends at
+  // 112; from then on two nodes of speeds 1 and 1/3 take 15 s for what both do in 10.
+  const CampaignResult result = played("checkpoint", kTwo + "105000,slow,b,3\n", 262,
+                                       {{"every", "1000"}, {"restart", "0"}, {"nodes", "2"}, {"rebalance", "2"}});
+  CHECK(result.samples == (11 + 10) * 8);
+  CHECK(seconds(result, TimeUse::kSlowed) == 2 + 10 * 5);
+  const CampaignResult waiting =
+      played("checkpoint", kTwo + "105000,slow,b,3\n", 262, {{"every", "1000"}, {"restart", "0"}, {"nodes", "2"}});
+  CHECK(waiting.samples < result.samples);
   check_sums(result);
 }
 

@@ -118,7 +118,7 @@ TEST_CASE("the step that is scored is that of many updates, but for a thirty-sec
       plan.schedule = name;
       plan.partition = Partition{{0, 1, 2, 4}};
       plan.order = {0, 1, 2};
-      const PricedStages stages = job.price(plan.parallelism, plan.partition, plan.places);
+      const PricedStages stages = job.price(plan.parallelism, plan.partition, plan.places, {});
       const Schedule schedule =
           generate(name, {.num_devices = 3, .num_microbatches = microbatches, .updates = 4000 / microbatches});
       const Timeline many = simulate_summary(schedule, stages.costs, &stages.pipeline);

@@ -134,9 +134,9 @@ TEST_CASE("prices of stages have the properties that bounds rely on, for every d
     CAPTURE(choice.context);
     CAPTURE(choice.expert);
     CAPTURE(choice.data);
-    const PricedStages whole = job.price(choice, Partition{{0, layers}}, 1);
+    const PricedStages whole = job.price(choice, Partition{{0, layers}}, 1, {});
     for (std::size_t cut = 1; cut < layers; ++cut) {
-      const PricedStages two = job.price(choice, Partition{{0, cut, layers}}, 1);
+      const PricedStages two = job.price(choice, Partition{{0, cut, layers}}, 1, {});
       check_no_less(two, 0, whole, 0);
       check_no_less(two, 1, whole, 0);
       for (Ticks StageTimes::*time : {&StageTimes::f, &StageTimes::b, &StageTimes::i, &StageTimes::w, &StageTimes::u}) {

@@ -10,10 +10,8 @@
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "schedules/lowering/lower.hpp"
-#include "sim/runtimes/runtime_presets.hpp"
-#include "sim/simulate.hpp"
 #include "tests/sim/traces/measured_groups.hpp"
+#include "tests/sim/traces/predicted_step.hpp"
 
 // All groups of real runs of PyTorch that are shared, each predicted from the profile of one run of the group: the bars
 // that the predictions have to keep, and the order of all pairs. The data and its origin: data/groups/README.md.
@@ -37,14 +35,7 @@ Schedule order_of_run(const GroupRun& run) {
 }
 
 double predicted_step_ns(const RunProfile& profile, const GroupRun& run) {
-  Schedule schedule = order_of_run(run);
-  const RuntimePreset& runtime = runtime_preset(run.order.empty() ? "pytorch-single" : "pytorch", schedule);
-  StageCosts costs = run_profile_costs(profile, schedule.num_stages).costs;
-  const Cluster cluster = run_profile_cluster(profile, schedule.num_devices);
-  run_as(runtime, schedule, costs);
-  SimOptions options;
-  options.transfers = runtime.transfers;
-  return static_cast<double>(simulate(lower(schedule, costs, &cluster, lowering_of(runtime)), options).makespan);
+  return testing::predicted_step_ns(profile, order_of_run(run), run.order.empty() ? "pytorch-single" : "pytorch");
 }
 
 RunProfile profile_of(const std::string& group, const std::string& schedule) {

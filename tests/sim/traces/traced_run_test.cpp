@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "schedules/document/action_text.hpp"
+#include "sim/traces/readers/counted_work.hpp"
 #include "sim/traces/readers/kineto.hpp"
 #include "sim/traces/readers/runtime_ranges.hpp"
 #include "tests/sim/traces/trace_text.hpp"

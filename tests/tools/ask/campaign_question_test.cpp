@@ -37,7 +37,9 @@ CampaignQuestion of_network() {
 
 TEST_CASE("all rules are ranked by samples per cost, and the time of each adds up") {
   const CampaignAnswer answer = of_layouts().answer();
-  CHECK(answer.outcomes.size() == campaign_rules().size());
+  std::vector<CampaignRuleSpec> rules = campaign_rules();
+  std::erase_if(rules, [](const CampaignRuleSpec& rule) { return rule.changes_job; });  // asked for by name only
+  CHECK(answer.outcomes.size() == rules.size());
   for (std::size_t at = 0; at < answer.outcomes.size(); ++at) {
     const CampaignResult& run = answer.outcomes[at].runs.front();
     std::int64_t sum = 0;
@@ -52,7 +54,7 @@ TEST_CASE("all rules are ranked by samples per cost, and the time of each adds u
   CHECK(document.at("rules").size() == answer.outcomes.size());
   CHECK(document.at("rules").at(0).at("runs").at(0).at("phases").size() > 10);
   const std::string page = campaign_page(answer);
-  for (const CampaignRuleSpec& rule : campaign_rules()) CHECK(page.find(rule.name) != std::string::npos);
+  for (const CampaignRuleSpec& rule : rules) CHECK(page.find(rule.name) != std::string::npos);
 }
 
 TEST_CASE("steps of a network come from the simulator: without failures a campaign gives its samples per second") {

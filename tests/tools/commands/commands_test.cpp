@@ -292,6 +292,20 @@ TEST_CASE("compare is 3 above the bound and 0 below, with the same table") {
   CHECK(run_command("plumbline compare a.json c.json", scratch.path()).status == 2);
 }
 
+TEST_CASE("compare says which timeline has no actions, and which two have different ones") {
+  const ScratchDirectory scratch;
+  const std::string cost = " -p 2 -m 4 --cost F=1,B=2 --json ";
+  REQUIRE(run_command("plumbline simulate 1f1b" + cost + "a.json", scratch.path()).status == 0);
+  REQUIRE(run_command("plumbline simulate 1f1b --summary" + cost + "short.json", scratch.path()).status == 0);
+  REQUIRE(run_command("plumbline simulate interleaved" + cost + "other.json", scratch.path()).status == 0);
+  CHECK(has(run_command("plumbline compare short.json a.json", scratch.path()).out,
+            "\nthe first timeline has no actions, as those written with --summary; expected one with all of them\n"));
+  CHECK(has(run_command("plumbline compare a.json short.json", scratch.path()).out,
+            "\nthe second timeline has no actions"));
+  CHECK(has(run_command("plumbline compare a.json other.json", scratch.path()).out,
+            "\nthe timelines have different actions: 0 occur only in the first, 18 only in the second\n"));
+}
+
 TEST_CASE("the page of a comparison names every run by its own files, and the table splits the error") {
   const ScratchDirectory scratch;
   const std::string zb = "plumbline simulate zb-h1 -p 4 -m 8 --cost F=10,I=10,W=10,comm=";

@@ -28,7 +28,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 // machine", which has more.
 TEST_CASE(
     "§1.5: checking or writing a huge schedule is refused before it begins, with its memory, its time and the limit") {
-  if (kSanitized) return;  // the sanitizer needs more address space than that for itself
+  if (kSanitizerAllocates) return;  // the sanitizer needs more address space than that for itself
   const ScratchDirectory scratch;
   const std::string size = "zb-h1 -p 4096 -m 8192";
   for (const std::string& command :
@@ -46,7 +46,7 @@ TEST_CASE(
 
 TEST_CASE(
     "§1.5: the transfers of a large schedule as PyTorch would issue them are refused before anything is checked") {
-  if (kSanitized) return;
+  if (kSanitizerAllocates) return;
   const ScratchDirectory scratch;
   const std::string says = refused_in_little_memory(scratch, "validate 1f1b -p 1024 -m 4096 --torch-transfers all");
   CAPTURE(says);
@@ -56,7 +56,7 @@ TEST_CASE(
 }
 
 TEST_CASE("§1.5: a document of long repeats is not unfolded to text where that takes more memory than there is") {
-  if (kSanitized) return;
+  if (kSanitizerAllocates) return;
   const ScratchDirectory scratch;
   REQUIRE(run_command("plumbline schedule gpipe -p 2 -m 100000000 -o folded.json", scratch.path()).status == 0);
   const std::string says = refused_in_little_memory(scratch, "convert folded.json unfolded.txt");
@@ -68,7 +68,7 @@ TEST_CASE("§1.5: a document of long repeats is not unfolded to text where that 
 }
 
 TEST_CASE("§1.5: a page or a trace of more spans than it can show is refused before the run") {
-  if (kSanitized) return;
+  if (kSanitizerAllocates) return;
   const ScratchDirectory scratch;
   const std::string simulate = "simulate zb-h1 -p 512 -m 8192 --cost F=1 ";
   CHECK(refused_in_little_memory(scratch, simulate + "--html page.html") ==
@@ -79,7 +79,7 @@ TEST_CASE("§1.5: a page or a trace of more spans than it can show is refused be
 }
 
 TEST_CASE("input that runs out of memory says what this process may have, not what the machine has") {
-  if (kSanitized) return;
+  if (kSanitizerAllocates) return;
   const ScratchDirectory scratch;
   REQUIRE(run_command("head -c 200000000 /dev/zero | tr '\\0' '[' > deep.json", scratch.path()).status == 0);
   const CommandResult result = run_command("ulimit -v 400000; plumbline validate deep.json", scratch.path());

@@ -70,6 +70,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the first stage's backward makes the gradient of a whole table: it takes longer by what the table has") {
+  const std::vector<MeasuredJob> jobs = published_jobs("vocabulary-parallel");
+  const std::string file = testing::in_source("results/public/stage-times.csv");
+  const std::vector<StagePassOfJob> passes = passes_of(jobs, measured_stage_passes(read_text_file(file), file));
+  const KernelRates rates = rates_without("vocabulary-parallel");
+  const std::vector<double> predicted = predicted_passes_s(jobs, passes, &rates);
+  std::map<std::size_t, std::map<std::size_t, std::pair<double, double>>> backward;  // by job and stage
+  for (std::size_t k = 0; k < passes.size(); ++k) {
+    const MeasuredStagePass& pass = passes[k].measured;
+    if (pass.pass == 'B' && pass.stage) backward[passes[k].job][*pass.stage] = {pass.seconds, predicted[k]};
+  }
+  int tables = 0;
+  for (auto& [job, stages] : backward) {
+    const MeasuredStep& row = jobs[job].row;
+    if (row.vocabulary < 100'000) continue;  // within what stages differ by anyhow
+    CAPTURE(row.id);
+    const double measured = stages[0].first - stages[1].first;
+    CHECK(measured > 2e-3);
+    CHECK(stages[0].second - stages[1].second == doctest::Approx(measured).epsilon(0.35));
+    ++tables;
+  }
+  CHECK(tables >= 3);
+}
+
 TEST_CASE("steps of other groups are predicted with rates that none of their rows fitted") {
   const auto error_without = [](const std::string& data) {
     const std::vector<MeasuredJob> jobs = published_jobs(data);
@@ -77,7 +101,7 @@ TEST_CASE("steps of other groups are predicted with rates that none of their row
     return step_error(jobs, predicted_steps_s(jobs, &rates));
   };
   CHECK(error_without("megatron-papers") < 0.04);
-  CHECK(error_without("vocabulary-parallel") < 0.088);
+  CHECK(error_without("vocabulary-parallel") < 0.085);
 }
 
 TEST_CASE("vTrain's rows of one node are sums: a microbatch adds the same to six digits, whatever else a job has") {
@@ -122,10 +146,10 @@ TEST_CASE("steps are predicted on devices whose tables no step has fitted") {
     const std::vector<MeasuredJob> jobs = published_jobs(data);
     return step_error(jobs, predicted_steps_s(jobs, nullptr));
   };
-  CHECK(error_of("nemo") < 0.16);
-  CHECK(error_of("simumax") < 0.098);
+  CHECK(error_of("nemo") < 0.155);
+  CHECK(error_of("simumax") < 0.072);
   CHECK(error_of("megatron-moe") < 0.115);
-  CHECK(error_of("bigscience") < 0.18);
+  CHECK(error_of("bigscience") < 0.085);
 }
 
 }  // namespace plumb

@@ -8,6 +8,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/runnability/deadlock.hpp"
@@ -111,6 +112,26 @@ TEST_CASE("deferred receives come just before what takes them, and orders whose 
   // What PyTorch 2.14.1 computes wrong gradients with (results/fidelity/pytorch-examples).
   Schedule mixed = generate("torch-zbv", {.num_devices = 4, .num_microbatches = 8});
   CHECK(error_message([&] { arguments.adapt(mixed, input); }).find("for each other") != std::string::npos);
+}
+
+TEST_CASE("Megatron-LM that hides no messages exchanges all of them between two turns of a rank") {
+  SimulationArguments arguments;
+  arguments.runtime = "megatron-batched";
+  Schedule schedule = generate("interleaved", {.num_devices = 2, .num_microbatches = 2});
+  CostInput input = unit_costs(schedule);
+  arguments.adapt(schedule, input);
+  std::string order;
+  for (const Action& action : schedule.devices[1].actions) {
+    if (action.op != Op::kU) append_text(order += ' ', action);
+  }
+  // The second of two ranks warms up with two forwards; then a forward and a backward are one turn.
+  CHECK(order ==
+        " 1RECV_F0 1F0 1RECV_F1 1SEND_F0 1F1 3RECV_F0 1SEND_F1 3F0 3B0 3SEND_B0 3RECV_F1 3F1 3B1 3SEND_B1 1RECV_B0 1B0 "
+        "1SEND_B0 1RECV_B1 1B1 1SEND_B1");
+  // With one stage per rank the results of a forward are sent before the backward, as under `megatron`.
+  Schedule single = eight_on_four("1f1b");
+  arguments.adapt(single, input);
+  CHECK(single == eight_on_four("1f1b"));
 }
 
 TEST_CASE("PyTorch's class GPipe waits for its sends when all forwards are done, its class 1F1B for each one") {

@@ -16,6 +16,9 @@ namespace {
 /// How strongly a fit is drawn to the rates that it starts from, which were measured on the same type of chip.
 constexpr double kPull = 0.02;
 
+/// The group that shows what a fit is worth to somebody who took no part in it.
+constexpr std::string_view kNeverFitted = "bigscience";
+
 /// A name for files: letters, digits and dashes.
 std::string slug_of(const std::string& group) {
   std::string slug;
@@ -47,6 +50,7 @@ std::vector<MeasuredJob> fitting_jobs(const PublicResults& all, const std::strin
   for (const MeasuredJob& job : all.jobs) ++sizes[public_group(job.row)];
   for (const MeasuredJob& job : all.jobs) {
     const std::string group = public_group(job.row);
+    if (group == kNeverFitted) continue;
     if (!job.row.fits_constants() || group == without || job.row.schedule.starts_with("ZB-")) continue;
     const std::size_t stride = 1 + sizes[group] / kPlenty;
     if (seen[group]++ % stride == 0) half.push_back(job);

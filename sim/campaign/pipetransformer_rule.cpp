@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <cmath>
+
+#include "models/ground/error.hpp"
+#include "sim/campaign/freezing.hpp"
+#include "sim/campaign/restart_rule.hpp"
+
+namespace plumb {
+namespace {
+
+struct FreezingSettings {
+  LayerFreezing freezing;
+  double epoch_samples = 0;
+  bool cached = true;  ///< what frozen layers hand on is kept; else they run forward in every step
+};
+
+/// The first layers freeze epoch by epoch. What is left to train then fits into pipelines of half the length, of which
+/// there are twice as many on the same nodes. Else as checkpoint and restart, with a pause to pack the layers anew; the
+/// layout it starts with is the best one for the nodes that it is made for. A forward is taken as a third of the work
+/// of a layer. Layouts that the source of steps does not know, because the whole network would not fit, take as long as
+/// the first one.
+class PipeTransformerRule final : public RestartRule {
+ public:
+  PipeTransformerRule(const RestartSettings& restart, const FreezingSettings& settings, LayoutBook& book)
+      : RestartRule(restart, book), settings_(settings), first_(book.best(restart.nodes)) {}
+
+  void step_done(CampaignRun& run) override {
+    samples_ += step(run).samples;
+    const auto epoch = static_cast<std::int32_t>(samples_ / settings_.epoch_samples);
+    if (epoch == epoch_) return RestartRule::step_done(run);
+    epoch_ = epoch;
+    if (wanted(run) == run.layout()) return RestartRule::step_done(run);
+    run.commit();  // nothing is lost when layers are packed anew
+    start_restart(run);
+  }
+
+ protected:
+  std::optional<JobLayout> wanted(const CampaignRun& run) override {
+    if (!first_) return {};
+    JobLayout layout = *first_;
+    layout.stages = settings_.freezing.pipeline_length(layout.stages, epoch_);
+    layout.pipelines = first_->nodes() / layout.stages;
+    layout.pipelines = std::min(layout.pipelines, run.ready() / layout.stages);
+    return layout.pipelines > 0 ? std::optional(layout) : std::nullopt;
+  }
+
+  StepOfLayout step(const CampaignRun& run) override {
+    constexpr double kForward = 1.0 / 3;
+    std::optional<StepOfLayout> whole = book().step(run.layout());
+    if (!whole) whole = book().step({std::max(1, run.layout().nodes() / first_->stages), first_->stages});
+    if (!whole) whole = book().step(*first_);
+    const LayerFreezing& freezing = settings_.freezing;
+    // The last layer is trained to the end.
+    const std::int32_t count = std::min(freezing.frozen_after(epoch_), freezing.layers - 1);
+    const double frozen = static_cast<double>(count) / freezing.layers;
+    const double work = 1 - frozen * (settings_.cached ? 1 : 1 - kForward);
+    return {.ns = std::max<std::int64_t>(1, std::llround(static_cast<double>(whole->ns) * work)),
+            .samples = whole->samples};
+  }
+
+ private:
+  FreezingSettings settings_;
+  std::optional<JobLayout> first_;
+  std::int32_t epoch_ = 0;
+  double samples_ = 0;
+};
+
+}  // namespace
+
+CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook& book) {
+  const auto whole = [&](std::string_view option, double otherwise) {
+    return static_cast<std::int32_t>(rule_number(problem, option, otherwise, 1));
+  };
+  FreezingSettings settings{.freezing = {.layers = whole("layers", 12),
+                                         .alpha = rule_number(problem, "freeze", 1.0 / 3),
+                                         .width = rule_number(problem, "width", 768, 1),
+                                         .embedding_millions = rule_number(problem, "embedding", 0),
+                                         .head_millions = rule_number(problem, "head", 0)},
+                            .epoch_samples = rule_number(problem, "epoch", 100'000, 1),
+                            .cached = rule_number(problem, "cache", 1) > 0};
+  if (settings.freezing.alpha > 1) throw Error("option freeze: expected a share from 0 to 1");
+  return std::make_unique<PipeTransformerRule>(restart_settings(problem, false), settings, book);
+}
+
+}  // namespace plumb

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/campaign/campaign_rule.hpp"
+#include "sim/campaign/campaign_run.hpp"
+#include "sim/campaign/node_seats.hpp"
+
+namespace plumb {
+namespace {
+
+struct RecycleSettings {
+  std::int32_t stages = 1;    ///< of every pipeline
+  std::int64_t pause_ns = 0;  ///< to notice a loss and send microbatches elsewhere, or to take nodes in
+  std::int64_t every_ns = 0;  ///< work between two checkpoints, which are written beside it
+  bool moves_layers = false;  ///< besides microbatches, so that all nodes that are left have equal work
+};
+
+/// Copies of a pipeline without spare nodes. The microbatches of a node that goes are done by the other holders of its
+/// stage, in what they idle as far as that goes: with f of D holders lost and m microbatches of each of the D pipelines
+/// of P stages, a holder does m D / (D - f) of them, and as long as these are no more than m + P - 1, the turns of a
+/// step, nothing is lost; from there on a step takes as many turns as they are. That is the least which any order of
+/// them takes; no schedule of ReCycle's own was readable. A step under way is lost with the node; the checkpoint only
+/// with the last holder of a stage. Nodes that come take empty seats, and pipelines are made anew of the nodes that are
+/// there where that is faster.
+class RecycleRule final : public CampaignRule {
+ public:
+  RecycleRule(const RecycleSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
+
+  void became_ready(const CampaignNode&, CampaignRun& run) override {
+    if (layout_.nodes() == 0) begin_pause(run);
+  }
+
+  void removed(const CampaignNode& node, CampaignRun& run) override {
+    if (!seats_.leave(node.id)) return;
+    run.drop_step();
+    if (seats_.lost_stage()) {
+      run.lose_uncommitted();
+      run.count_fatal();
+      layout_ = {};
+      seats_.clear();
+    }
+    begin_pause(run);
+  }
+
+  void pause_over(CampaignRun& run) override {
+    for (const CampaignNode& node : run.nodes()) {
+      if (!node.ready || seats_.has(node.id)) continue;
+      if (!seats_.take_empty(node.id)) break;
+    }
+    const std::optional<JobLayout> other = wanted(run);
+    if (layout_.nodes() == 0 && !other) return begin_pause(run);
+    run.count_recovery();
+    if (layout_.nodes() == 0 || (other && book_.step(*other)->samples_per_s() > step().samples_per_s())) {
+      layout_ = *other;
+      run.take_layout(layout_);
+      seats_.seat(layout_, run.nodes());
+    }
+    for (const CampaignNode& node : run.nodes()) run.mark_used(node.id, seats_.has(node.id));
+    begin_step(run);
+  }
+
+  void step_done(CampaignRun& run) override {
+    run.commit_after(settings_.every_ns);
+    const bool spare =
+        std::ranges::any_of(run.nodes(), [&](const CampaignNode& node) { return node.ready && !seats_.has(node.id); });
+    const std::optional<JobLayout> other = spare ? wanted(run) : std::nullopt;
+    const bool faster = other && book_.step(*other)->samples_per_s() > step().samples_per_s();
+    (spare && seats_.empty() > 0) || faster ? begin_pause(run) : begin_step(run);
+  }
+
+ private:
+  void begin_pause(CampaignRun& run) {
+    if (layout_.nodes() == 0 && !wanted(run)) {
+      run.take_layout({});
+      run.stand(TimeUse::kWaiting);
+    } else {
+      run.pause(settings_.pause_ns, TimeUse::kReconfiguring);
+    }
+  }
+
+  /// As many whole pipelines as nodes are ready.
+  std::optional<JobLayout> wanted(const CampaignRun& run) {
+    const std::int32_t most = book_.source().most_pipelines(settings_.stages);
+    for (std::int32_t pipelines = std::min(most, run.ready() / settings_.stages); pipelines > 0; --pipelines) {
+      const JobLayout layout{pipelines, settings_.stages};
+      if (book_.step(layout)) return layout;
+    }
+    return {};
+  }
+
+  /// With the nodes that have gone.
+  StepOfLayout step() {
+    StepOfLayout step = *book_.step(layout_);
+    const double microbatches = static_cast<double>(book_.source().microbatches());
+    const double holders = layout_.pipelines;
+    const double turns = microbatches / holders + layout_.stages - 1;
+    const double lost =
+        settings_.moves_layers ? static_cast<double>(seats_.empty()) / layout_.stages : seats_.most_empty();
+    const double work = microbatches / (holders - lost);
+    step.ns = std::llround(static_cast<double>(step.ns) * std::max(1.0, work / turns));
+    return step;
+  }
+
+  void begin_step(CampaignRun& run) {
+    const StepOfLayout whole = *book_.step(layout_);
+    const double takes = static_cast<double>(step().ns) * run.slowest();
+    run.begin_step(std::llround(takes), whole.ns, whole.samples);
+  }
+
+  RecycleSettings settings_;
+  LayoutBook& book_;
+  JobLayout layout_;
+  NodeSeats seats_;
+};
+
+}  // namespace
+
+CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book) {
+  const std::optional<JobLayout> usual = book.best(usual_nodes(problem));
+  const double stages = usual ? usual->stages : book.source().lengths().front();
+  return std::make_unique<RecycleRule>(
+      RecycleSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
+                      .pause_ns = rule_seconds(problem, "pause", 30),
+                      .every_ns = rule_seconds(problem, "every", 600),
+                      .moves_layers = rule_number(problem, "reshard", 0) > 0},
+      book);
+}
+
+}  // namespace plumb

@@ -1,0 +1,75 @@
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "sim/campaign/campaign.hpp"
+
+TEST_SUITE_BEGIN("sim");
+
+namespace plumb {
+namespace {
+
+constexpr std::int64_t kLossSecond = 1000 * kNsPerMillisecond;
+
+/// Three pipelines of four stages, with `microbatches` of 3 s each on a node: a step of 1F1B takes 3 (m + 3) s.
+class ThreePipelines final : public LayoutSource {
+ public:
+  explicit ThreePipelines(std::int64_t microbatches) : microbatches_(microbatches) {}
+
+  std::optional<StepOfLayout> step(JobLayout layout) override {
+    if (layout != JobLayout{3, 4}) return {};
+    return StepOfLayout{(microbatches_ / 3 + 3) * 3 * kLossSecond, static_cast<double>(microbatches_)};
+  }
+  std::vector<std::int32_t> lengths() const override { return {4}; }
+  std::int32_t most_pipelines(std::int32_t) const override { return 3; }
+  std::int64_t microbatches() const override { return microbatches_; }
+
+ private:
+  std::int64_t microbatches_;
+};
+
+/// Twelve nodes, of which some go at 1 ms; no pauses.
+CampaignResult played(std::int64_t microbatches, const std::string& gone, const std::string& reshard = "0") {
+  std::string trace;
+  for (char node = 'a'; node <= 'l'; ++node) trace += std::string("0,add,") + node + "\n";
+  for (const char node : gone) trace += std::string("1,remove,") + node + "\n";
+  ThreePipelines source(microbatches);
+  LayoutBook book(source);
+  return run_campaign({.trace = node_trace_from_text(trace, "trace.csv"),
+                       .until_ns = 3600 * kLossSecond,
+                       .options = {{"pause", "0"}, {"stages", "4"}, {"reshard", reshard}}},
+                      "recycle", book);
+}
+
+double slower(std::int64_t microbatches, const std::string& gone, const std::string& reshard = "0") {
+  return played(microbatches, "").samples / played(microbatches, gone, reshard).samples;
+}
+
+}  // namespace
+
+TEST_CASE("microbatches of a lost node fit into what the others idle, as far as its bound says") {
+  // m of a pipeline, D = 3, f = 1: m / 2 more on each holder that is left, against p - 1 = 3 turns that are idle.
+  CHECK(slower(18, "a") == doctest::Approx(1).epsilon(1e-4));           // m = 6: 9 turns of 9
+  CHECK(slower(36, "a") == doctest::Approx(18.0 / 15).epsilon(1e-4));   // m = 12: 18 turns of 15
+  CHECK(slower(36, "ab") == doctest::Approx(18.0 / 15).epsilon(1e-4));  // of two stages: beside each other
+  CHECK(slower(36, "ae") == doctest::Approx(36.0 / 15).epsilon(1e-4));  // two holders of the first stage
+}
+
+TEST_CASE("where layers move, too, the nodes that are left have equal work") {
+  CHECK(slower(36, "a", "1") == doctest::Approx(1).epsilon(1e-4));  // 36 x 4 / 11 = 13.1 turns of 15
+  CHECK(slower(36, "abcd", "1") == doctest::Approx(18.0 / 15).epsilon(1e-4));
+}
+
+TEST_CASE("only the last holder of a stage throws recycle back to its checkpoint") {
+  const CampaignResult two = played(18, "ae");
+  CHECK(two.fatal == 0);
+  CHECK(two.samples > 0);
+  const CampaignResult three = played(18, "aei");
+  CHECK(three.fatal == 1);
+  CHECK(three.samples == 0);
+  CHECK(three.time_of(TimeUse::kWaiting) > 3590 * kLossSecond);
+}
+
+}  // namespace plumb
+
+TEST_SUITE_END();
