@@ -328,6 +328,9 @@ const tests = {
 
   "every option of the command has a field, and is part of the address and the printed command": async (open) => {
     const tab = await open("model=network&network=gpt2-small&cluster=a100&devices=2");
+    const systems = (name) => tab.evaluate(`[...document.querySelector('[data-name="${name}"]').options].map((one) => one.value).join()`);
+    assert.match(await systems("runtime"), /^,pytorch,pytorch-deferred,.*torchtitan,.*megatron.*,deepspeed$/);
+    assert.match(await systems("plan.runtime"), /^,megatron,pytorch,torchtitan,deepspeed$/);
     const before = await firstRun(tab, "makespan");
     await change(tab, "more.precision", "single");
     assert.notEqual(await firstRun(tab, "makespan"), before);

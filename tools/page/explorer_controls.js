@@ -1,7 +1,6 @@
 // The controls, made from the catalogues that the simulator itself has.
 
 const MODELS = ["units", "network", "profile"];
-const RUNTIMES = ["", "megatron", "pytorch", "pytorch-deferred", "torchtitan", "deepspeed"];
 
 /** Options of a job that have a control of their own, or that only change the tables of the program. */
 const FORM_OPTIONS = ["schedule", "devices", "microbatches", "chunks", "updates", "opt", "cost", "per-device", "network", "cluster", "profile", "partition", "memory-limit",
@@ -139,7 +138,7 @@ class Controls {
       labelled("recompute", element("select", { "data-name": "recompute", change: (event) => this.set("recompute", event.target.value) },
         ["", "selective", "full"].map((value) => element("option", { value, selected: this.state.recompute === value }, value || "none")))),
       labelled("runtime", element("select", { "data-name": "runtime", change: (event) => this.set("runtime", event.target.value) },
-        RUNTIMES.map((value) => element("option", { value, selected: this.state.runtime === value }, value || "ideal")))),
+        ["", ...systemsInHelp(this.catalogue.schema.simulate.runtime.description)].map((value) => element("option", { value, selected: this.state.runtime === value }, value || "ideal")))),
       this.text("partition", "layers", "balanced", "how layers are split into stages: balanced, equal, or 3,4,4,3"),
       this.text("memory-limit", "memory limit", "of the device", "of every device, such as 40GiB")];
   }

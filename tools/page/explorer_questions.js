@@ -111,8 +111,13 @@ class QuestionView {
   }
 }
 
-const RUNTIME_ROW = { option: "runtime", title: "runtime", none: "none", note: "the system that will run it" };
 const CLUSTER_NOTE = "a name, or one with its size: h100-8x8 is eight nodes of eight";
+
+/** The systems that the help of an option lists: "...: megatron, pytorch (with ...) or deepspeed; ...". */
+function systemsInHelp(description) {
+  const [list] = description.replace(/\([^)]*\)/g, "").split(":")[1].split(";");
+  return list.split(/,| or /).map((name) => name.trim()).filter((name) => name !== "" && name !== "plumbline");
+}
 
 /** The names that the help of an option lists: "or bamboo-g4dn, bamboo-p3". */
 function namesInHelp(description) { return description.match(/\b(?:bamboo|parcae)-[\w.]+(?:-[\w.]+)*/g) ?? []; }
@@ -128,7 +133,7 @@ function planQuestion(catalogue) {
       { option: "network", title: "network", values: namesOf(catalogue.networks), usual: (state) => state.network },
       { option: "cluster", title: "cluster", list: namesOf(catalogue.clusters), usual: (state) => state.cluster, note: CLUSTER_NOTE },
       { option: "batch", title: "global batch", type: "number", usual: "64", note: "samples per optimizer update" },
-      { ...RUNTIME_ROW, values: ["", "megatron", "pytorch", "torchtitan", "deepspeed"] },
+      { option: "runtime", title: "runtime", none: "none", note: "the system that will run it", values: ["", ...systemsInHelp(catalogue.schema.plan.runtime.description)] },
       { option: "time-limit", title: "seconds at most", type: "number", usual: "30" },
     ],
     fields: () => ({}),
