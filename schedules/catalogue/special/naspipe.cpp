@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kNaspipe = "naspipe";
 constexpr std::int64_t kMostBlocks = 64;
+constexpr std::int64_t kMostLooks = std::int64_t{1} << 24;
 
 /// The candidates that subnets take, drawn from a seed: in every choice block of a stage one of so many.
 class Subnets {
@@ -135,7 +136,8 @@ Schedule naspipe(const ScheduleParams& params) {
   require(blocks <= kMostBlocks, kNaspipe, "blocks must be at most " + std::to_string(kMostBlocks));
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = looped_schedule(kNaspipe, params, 1, updates);
-  require_playable(kNaspipe, m * params.num_devices * std::min(m, window) * blocks);
+  require(m * params.num_devices <= kMostLooks / (std::min(m, window) * blocks), kNaspipe,
+          "m x p x window x blocks must be at most 2^24, because the rule is played through");
   schedule.parameters["blocks"] = blocks;
   schedule.parameters["candidates"] = candidates;
   schedule.parameters["seed"] = seed;
