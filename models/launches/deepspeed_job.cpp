@@ -64,6 +64,7 @@ LaunchJob deepspeed_job(const Settings& settings) {
   ranks.tensor =
       std::max<std::int64_t>(1, std::max(number("tensor_parallel.autotp_size"), number("tensor_parallel.tp_size")));
   ranks.context = std::max<std::int64_t>(1, number("sequence_parallel_size"));
+  ranks.context_by_heads = ranks.context > 1;  // Ulysses
   job.pipeline = std::max<std::int64_t>(1, number("pipeline.stages"));
   const std::int64_t interval = settings.whole("pipeline.activation_checkpoint_interval", 0, 0);
   if (interval > 0) ranks.recompute = ActivationRecompute::kFull;

@@ -34,6 +34,7 @@ void set_degrees(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
   ranks.tensor = degree(settings, "tensor_model_parallel_size");
   ranks.context = degree(settings, "context_parallel_size");
+  ranks.context_by_heads = is_text(settings, "cp_comm_type", {"a2a"}) && ranks.context > 1;
   ranks.expert = degree(settings, "expert_model_parallel_size");
   ranks.expert_tensor =
       settings.has("expert_tensor_parallel_size") ? degree(settings, "expert_tensor_parallel_size") : 0;

@@ -35,6 +35,7 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
   parser
       .flag("sequence-parallel", sequence_parallel,
             "sequence parallelism: split norms and dropout over the TP ranks as well")
+      .flag("cp-by-heads", cp_by_heads, "CP ranks exchange heads (a2a, Ulysses) instead of passing keys and values on")
       .text("dispatcher", dispatcher, "NAME",
             "how tokens come to their experts: all-to-all, or deepep (once to every node) (default: all-to-all)")
       .real("capacity", capacity, {},
@@ -63,7 +64,7 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
 bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
                         no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
-                        overlap_experts;
+                        overlap_experts || cp_by_heads;
   return described || degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
          !captured.empty() || !weight_gradients.empty() || !rates.empty();
 }
@@ -93,6 +94,7 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   job.overlap_tensor |= overlap_tensor;
   job.overlap_products |= overlap_products;
   job.overlap_experts |= overlap_experts;
+  job.context_by_heads |= cp_by_heads;
   job.overlap_weights &= !no_prefetch;
   job.low_precision_dispatch |= low_precision_dispatch;
   job.adapter_rank = adapter_rank.value_or(job.adapter_rank);

@@ -30,6 +30,7 @@ struct JobArguments {
   bool overlap_products = false;
   bool overlap_parameters = false;
   bool overlap_experts = false;
+  bool cp_by_heads = false;
   bool low_precision_dispatch = false;
   std::string captured;
   bool no_prefetch = false;

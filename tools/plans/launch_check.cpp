@@ -23,6 +23,7 @@ bool same_member(const Parallelism& a, const Parallelism& b) {
 constexpr std::array kJobParts{
     JobPart{"tensor ranks", same_member<&Parallelism::tensor>},
     JobPart{"context ranks", same_member<&Parallelism::context>},
+    JobPart{"what context ranks exchange", same_member<&Parallelism::context_by_heads>},
     JobPart{"expert ranks", same_member<&Parallelism::expert>},
     JobPart{"sequence parallelism as it was priced", same_member<&Parallelism::sequence_parallel>},
     JobPart{"its ZeRO stage", same_member<&Parallelism::zero>},

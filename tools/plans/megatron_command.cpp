@@ -191,6 +191,7 @@ void add_kernels(const Network& network, const Parallelism& job, OptionLines& ou
   if (job.overlap_gradients) out.flag("overlap-grad-reduce");
   if (job.overlap_parameters) out.flag("overlap-param-gather");
   if (job.overlap_products) out.flag("tp-comm-overlap");
+  if (job.context_by_heads) out.value("cp-comm-type", "a2a");
   if (job.overlap_experts) out.flag("overlap-moe-expert-parallel-comm");
   if (!job.flash_attention) out.value("attention-backend", "unfused");
   if (job.fused_loss) out.flag("cross-entropy-loss-fusion --cross-entropy-fusion-impl te");

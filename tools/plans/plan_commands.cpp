@@ -73,6 +73,7 @@ std::string kernel_options(const Parallelism& job) {
   flag(job.overlap_tensor, "--overlap-tensor");
   flag(job.overlap_products, "--overlap-products");
   flag(job.overlap_experts, "--overlap-experts");
+  flag(job.context_by_heads, "--cp-by-heads");
   return text;
 }
 

@@ -210,6 +210,16 @@ TEST_CASE("DeepSpeed's configuration says the batch and what is sharded, and not
   CHECK(pipeline.devices() == 0);
 }
 
+TEST_CASE(
+    "context ranks exchange heads where Megatron is told so, and in DeepSpeed, whose sequence ranks are Ulysses") {
+  CHECK_FALSE(small_job("--context-parallel-size 2").parallelism.context_by_heads);
+  CHECK(small_job("--context-parallel-size 2 --cp-comm-type a2a").parallelism.context_by_heads);
+  CHECK_FALSE(small_job("--cp-comm-type a2a").parallelism.context_by_heads);
+  CHECK(read_launch(R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "sequence_parallel_size": 2})",
+                    "x.json")
+            .parallelism.context_by_heads);
+}
+
 TEST_CASE("the samples of a step of DeepSpeed say how many devices there are") {
   const auto job = [](const std::string& batch) {
     return read_launch(R"({"train_batch_size": )" + batch +
