@@ -167,7 +167,7 @@ PlacedRun placed_run(Schedule placed_schedule, const PricedStages& stages) {
   return run;
 }
 
-PlanRun run_plan(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule) {
+PlanRun run_placed_plan(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule) {
   SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
   Timeline timeline;
   if (stages.runtime.empty()) {
@@ -204,7 +204,7 @@ SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price)
   const std::int32_t places = *std::max_element(plan.order.begin(), plan.order.end()) + 1;
   SimulatedPlan simulated{.stages = price(plan.parallelism, plan.partition, places, plan.recomputed)};
   simulated.schedule = placed(plan_schedule(plan, simulated.stages, true), plan.order);
-  simulated.score = run_plan(plan, simulated.stages, simulated.schedule).score;
+  simulated.score = run_placed_plan(plan, simulated.stages, simulated.schedule).score;
   return simulated;
 }
 
@@ -240,7 +240,7 @@ class RecomputeFitting {
         take_prices();
         continue;
       }
-      PlanRun simulated = run_plan(plan_, found_.stages, found_.schedule);
+      PlanRun simulated = run_placed_plan(plan_, found_.stages, found_.schedule);
       found_.score = std::move(simulated.score);
       if (found_.score.fits() || !add_layers(simulated.excess_bytes)) break;
       take_prices();

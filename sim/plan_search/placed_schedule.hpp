@@ -37,7 +37,7 @@ struct PlanRun {
 };
 
 /// Simulates the plan in a summary. Throws as `plan_schedule` and `simulate_summary` do.
-PlanRun run_plan(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule);
+PlanRun run_placed_plan(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule);
 
 /// A plan with its prices, its schedule and its figures.
 struct SimulatedPlan {

@@ -307,7 +307,7 @@ class Search {
     if (const std::int64_t excess = excess_bytes(*opened.stages, schedule); excess > 0) {
       opened.score = ScoredPlan{.plan = plan, .step_ns = nanoseconds(part.bound), .excess_bytes = excess};
     } else {
-      opened.score = run_plan(plan, *opened.stages, schedule).score;
+      opened.score = run_placed_plan(plan, *opened.stages, schedule).score;
       opened.simulated = true;
     }
     if (!opened.score->fits()) add_roomy(part, schedule, opened);

@@ -66,7 +66,7 @@ std::int64_t balanced_step(const SimulatedPlan& best) {
     for (const StageTimes& stage : times) sum += static_cast<double>(stage.*member);
     for (std::size_t s = 0; s < times.size(); ++s) times[s].*member = std::llround(sum * speed(s) / together);
   }
-  return run_plan(best.score.plan, stages, best.schedule).score.step_ns;
+  return run_placed_plan(best.score.plan, stages, best.schedule).score.step_ns;
 }
 
 }  // namespace
