@@ -146,6 +146,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
     JobCosts job = known->of(parallelism)->costs(partition, places);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     stages.least = std::move(job.least);
+    stages.stage_update = job.rates.update_ns;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
