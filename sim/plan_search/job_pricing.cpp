@@ -149,6 +149,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     stages.least = std::move(job.least);
     stages.recomputable = prices->recomputable(partition);
+    stages.stage_update = job.rates.update_ns;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));

@@ -27,17 +27,16 @@ Ticks least_backward(const StageTimes& times) { return std::min(times.b, times.i
 
 namespace {
 
-/// 0 where messages are not modelled.
-Ticks least_crossing(const PricedStages& layers) {
+/// The least of all messages over `links`; 0 where messages are not modelled.
+Ticks least_message(const PricedStages& layers, const Cluster::Network& links) {
   if (layers.costs.comm || layers.costs.memory.size() < 2) return 0;
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
   for (std::size_t s = 1; s < layers.costs.memory.size(); ++s) {
     bytes = std::min({bytes, layers.costs.memory[s - 1].output_bytes, layers.costs.memory[s].input_grad_bytes});
   }
-  const Cluster::Network& far = layers.pipeline.inter_node;
-  const double ns = far.bytes_per_s > 0 ? static_cast<double>(bytes) / far.bytes_per_s * 1e9 : 0;
+  const double ns = links.bytes_per_s > 0 ? static_cast<double>(bytes) / links.bytes_per_s * 1e9 : 0;
   const auto per_ns = static_cast<double>(layers.costs.base.ticks_per_ns);
-  return static_cast<Ticks>(std::floor(ns * per_ns)) + far.latency_ns * layers.costs.base.ticks_per_ns;
+  return static_cast<Ticks>(std::floor(ns * per_ns)) + links.latency_ns * layers.costs.base.ticks_per_ns;
 }
 
 }  // namespace
@@ -92,9 +91,10 @@ LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const Price
   prices.least_update = least->u;
   prices.most_update = most->u;
   prices.most_in_node = std::min(whole.pipeline.devices_per_node, places);
-  prices.crossing = least_crossing(layers);
   const Cluster::Network& near = prices.near = whole.pipeline.intra_node;
   const Cluster::Network& far = prices.far = whole.pipeline.inter_node;
+  prices.crossing = least_message(layers, far);
+  prices.hop = prices.most_in_node == 1 ? prices.crossing : std::min(prices.crossing, least_message(layers, near));
   prices.host_link = whole.pipeline.host_link;
   prices.links_are_modelled = !layers.costs.comm;
   prices.ticks_per_ns = layers.costs.base.ticks_per_ns;
@@ -103,6 +103,7 @@ LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const Price
     prices.memory = layers.costs.memory;
   }
   if (layers.least) prices.least = *layers.least;
+  prices.stage_update = layers.stage_update;
   for (const StageMemory& memory : layers.costs.memory) {
     prices.messages.push_back({memory.output_bytes, memory.input_grad_bytes, memory.gradient_bytes});
   }
@@ -134,6 +135,11 @@ void set_spared(const PricedStages& without, const PricedStages& with, AloneAndP
 }
 
 }  // namespace
+
+Ticks least_messages(const LayerPrices& prices, std::int32_t places, std::int64_t changes) {
+  const std::int64_t crossings = (places - 1) / prices.most_in_node;  // to each further node
+  return crossings * prices.crossing + (std::max(changes, crossings) - crossings) * prices.hop;
+}
 
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places) {
   PricedStages whole = job.price(parallelism, Partition{{0, job.num_layers}}, places, {});

@@ -36,6 +36,7 @@ struct LayerPrices {
   Ticks most_update = 0;
   std::int32_t most_in_node = 1;  ///< places
   Ticks crossing = 0;             ///< the least that a message between stages takes from one node to another
+  Ticks hop = 0;                  ///< and from one place to another
   Cluster::Network near{};        ///< links inside a node, and between nodes
   Cluster::Network far{};
   HostLink host_link{};
@@ -44,6 +45,7 @@ struct LayerPrices {
   std::vector<StageTimes> times{};        ///< by layer, where stages are the sums of their layers; else empty
   std::vector<StageMemory> memory{};      ///< the same
   std::vector<LayerLeast> least{};        ///< by layer: what it adds to any stage; empty: not known
+  Ticks stage_update = 0;                 ///< of every stage, beside those of its layers
   std::vector<LayerMessages> messages{};  ///< by layer; empty: not known
   bool again_takes_all = false;           ///< to run a forward again takes no less than the forward
   bool in_order = false;                  ///< places keep the cluster's order
@@ -60,6 +62,10 @@ struct AloneAndPaired {
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
 /// One of the two: with `overlaps` that of pairs.
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
+
+/// The least that the messages of a microbatch take one way, from place to place at least `changes` times through so
+/// many places.
+Ticks least_messages(const LayerPrices& prices, std::int32_t places, std::int64_t changes);
 
 /// The `count` largest of `values`, largest first. Places are mostly alike, and in order then.
 template <class T>

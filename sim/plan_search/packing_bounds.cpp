@@ -132,6 +132,98 @@ Ticks least_possible(Ticks low, Possible&& possible) {
   return low;
 }
 
+/// Two stages of every place, of which the first are further and further from the beginning of the network and the
+/// second from its end; or of every pair of places whose copies run in both directions. Places are of one speed. Times
+/// are work.
+class FoldedStages {
+ public:
+  /// Of the time before a first forward only `share` counts: as much as it takes from what the place computes.
+  FoldedStages(const LayerPrices& prices, const LeastPasses& least, double turns, double share)
+      : layers_(prices.least.size()) {
+    for (auto* sums : {&alone_, &forward_, &backward_, &update_}) sums->assign(1, 0);
+    for (const LayerLeast& layer : prices.least) {
+      const auto add = [](std::vector<double>& sums, double more) { sums.push_back(sums.back() + more); };
+      const auto forward = static_cast<double>(least.rounded(least.passes(layer).f, 1));
+      add(alone_, share * static_cast<double>(least.rounded(layer.alone.f, 1)));
+      add(forward_, turns * forward);
+      add(backward_, turns * static_cast<double>(least.rounded(least.backward(layer), 2)));
+      add(update_, static_cast<double>(least.rounded(layer.u, 1)));
+      is_known_ = is_known_ && turns * forward >= static_cast<double>(layer.alone.f);
+    }
+    stage_updates_ = static_cast<double>(2 * least.rounded(prices.stage_update, 1));
+  }
+
+  /// More of a second stage may take less of a microbatch's way than the forwards of it: nothing is proved then.
+  bool is_known() const { return is_known_; }
+
+  /// Whether so many places, or pairs, cover all layers within `most`, when `hop` of a message counts and a microbatch
+  /// needs so many `hops` to the second stage of the first place: those that have any number of first layers had best
+  /// have as many last ones as they can.
+  bool covers(double most, std::int32_t places, double hop, std::int32_t hops) const {
+    std::vector<std::ptrdiff_t> last(layers_ + 1, -1);  // by first layers that are covered; -1: not possible
+    last[0] = 0;
+    for (std::int32_t place = 0; place < places; ++place) {
+      std::vector<std::ptrdiff_t> more(layers_ + 1, -1);
+      for (std::size_t first = 0; first <= layers_; ++first) {
+        if (last[first] < 0) continue;
+        Place at{.first = first, .end = layers_ - static_cast<std::size_t>(last[first])};
+        at.begins = most - stage_updates_ - alone_[first] - place * hop;
+        at.turns = most - stage_updates_ - (hops - place) * hop;
+        if (add_stages(at, more)) return true;
+      }
+      last = std::move(more);
+    }
+    return false;
+  }
+
+ private:
+  /// A place before it has any of the layers [first, end), and what time it has for them: from its first forward on,
+  /// and beside one microbatch's forwards before its second stage.
+  struct Place {
+    std::size_t first = 0;
+    std::size_t end = 0;
+    double begins = 0;
+    double turns = 0;
+  };
+
+  bool has_time(const Place& at, std::size_t front, std::size_t back) const {
+    const auto both = [&](const std::vector<double>& sums) {
+      return sums[front] - sums[at.first] + sums[at.end] - sums[back];
+    };
+    const double late = both(backward_) + both(update_);
+    return both(forward_) + late <= at.begins && alone_[back] + forward_[at.end] - forward_[back] + late <= at.turns;
+  }
+
+  /// All that the place may have of the first layers, each with the most of the last; whether nothing is left then.
+  bool add_stages(const Place& at, std::vector<std::ptrdiff_t>& more) const {
+    std::size_t back = at.first;
+    for (std::size_t end = at.end; back < end;) {
+      const std::size_t middle = back + (end - back) / 2;
+      if (has_time(at, at.first, middle)) {
+        end = middle;
+      } else {
+        back = middle + 1;
+      }
+    }
+    for (std::size_t front = at.first; front <= at.end; ++front) {
+      back = std::max(back, front);
+      while (back < at.end && !has_time(at, front, back)) ++back;
+      if (back == at.end && !has_time(at, front, back)) return false;
+      more[front] = std::max(more[front], static_cast<std::ptrdiff_t>(layers_ - back));
+      if (back <= front) return true;
+    }
+    return true;
+  }
+
+  std::size_t layers_;
+  std::vector<double> alone_;    ///< sums over the first k layers: of one forward, what counts
+  std::vector<double> forward_;  ///< all forwards, and so on
+  std::vector<double> backward_;
+  std::vector<double> update_;
+  double stage_updates_ = 0;
+  bool is_known_ = true;
+};
+
 /// Sums over the first k layers, and what of it each kind of schedule cannot avoid.
 class PackedLayers {
  public:
@@ -140,40 +232,77 @@ class PackedLayers {
         kinds_(kinds),
         microbatches_(microbatches),
         places_(places),
-        speed_(largest_of(prices.speed, static_cast<std::size_t>(places))) {
-    const bool exact = std::all_of(speed_.begin(), speed_.end(), [](double each) { return each == 1.0; });
-    rounding_ = exact ? 0 : static_cast<Ticks>(std::ceil(speed_.front()));
-  }
+        speed_(largest_of(prices.speed, static_cast<std::size_t>(places))),
+        least_(kinds, speed_),
+        begun_(first_gradient()),
+        share_(computed_share(&Passes::f)),
+        early_(static_cast<double>(begun_) * (1 - share_)),
+        late_(shown_at_the_end()) {}
 
   Ticks bound(bool copied) const {
-    const Ticks begun = first_gradient();
-    // Before the first gradient, forwards compute at most this share of the time.
-    const double shown = static_cast<double>(begun) * (1 - computed_share(&Passes::f)) + shown_at_the_end();
-    Ticks bound = packed(copied) + static_cast<Ticks>(std::floor(shown));
-    for (const double per_byte : forwards_per_byte()) bound = std::max(bound, begun + packed_after(copied, per_byte));
+    Ticks bound = packed(copied) + static_cast<Ticks>(std::floor(early_ + late_));
+    for (const double per_byte : forwards_per_byte()) bound = std::max(bound, begun_ + packed_after(copied, per_byte));
     return bound;
   }
 
   /// Places of one speed whose first stages stand in their order, each at least a layer: what place k does begins after
-  /// the forwards of k layers, and ends, where backwards are in one, before their backwards. The first layer is on the
-  /// first place, the last one on the last (`last_is_first`: on the first, too). Others are seen as those that are at
-  /// least so large.
+  /// the forwards of k layers, and where backwards are in one, all but its updates ends before their backwards. The
+  /// first layer is on the first place, the last one on the last (`last_is_first`: on the first, too). Others are seen
+  /// as those that are at least so large. Of the time that a place waits for its first forward, what forwards would not
+  /// have computed in it is lost before the first gradient anyway.
   Ticks ordered_bound(bool last_is_first) const {
     if (speed_.front() != speed_.back() || prices_.least.size() < 3) return 0;
-    std::vector<Ticks> waits{0};
+    const Ticks with_updates = ordered_time(last_is_first, false);
+    return only_fuses() ? std::max(with_updates, ordered_time(last_is_first, true)) : with_updates;
+  }
+
+  /// Two stages on each place, there and back; or copies in both directions, each of half of the microbatches, as is
+  /// the mean of both places of a pair whatever each has.
+  Ticks folded_bound(bool copied) const {
+    if (speed_.front() != speed_.back() || (copied && places_ % 2 != 0)) return 0;
+    const double turns = static_cast<double>(microbatches_) / (copied ? 2 : 1);
+    const FoldedStages folded(prices_, least_, turns, share_);
+    if (!folded.is_known()) return 0;
+    const double hop = share_ * static_cast<double>(in_work(prices_.hop));
+    const auto possible = [&](Ticks time) {
+      const std::int32_t places = copied ? places_ / 2 : places_;
+      return folded.covers(work_until(time, early_ + late_), places, hop, copied ? places_ - 1 : 2 * places_ - 2);
+    };
+    const Ticks low = lowest(copied);
+    return possible(low + 1) ? low : least_possible(low, possible);
+  }
+
+  /// Stages in order, one on each place.
+  Ticks linear_bound() const {
+    return least_possible(lowest(false), [&](Ticks time) { return covers(time); });
+  }
+
+ private:
+  using Passes = LayerLeast::Passes;
+
+  bool only_fuses() const { return kinds_.fuses && !kinds_.splits; }
+
+  /// With what comes after the updates of places, or with what comes after their backwards.
+  Ticks ordered_time(bool last_is_first, bool goes_back) const {
+    const Ticks last = least_.rounded(prices_.least.front().u + prices_.stage_update, 2);
+    std::vector<Ticks> waits{goes_back ? last : static_cast<Ticks>(stage_updates(false))};
     for (std::size_t place = 1; place < speed_.size(); ++place) {
       const LayerLeast& layer = prices_.least[place - 1];
-      const Ticks behind = kinds_.fuses && !kinds_.splits ? passes(layer).b : 0;
-      waits.push_back(waits.back() + rounded(layer.alone.f, 1) + rounded(behind, 1));
+      const Ticks before = least_.rounded(layer.alone.f, 1) + in_work(prices_.hop);
+      const Ticks behind = goes_back ? least_.rounded(least_.passes(layer).b, 1) + in_work(prices_.hop) : 0;
+      waits.push_back(waits.back() + static_cast<Ticks>(std::floor(share_ * static_cast<double>(before))) + behind);
     }
     std::vector<Ticks> loads;
-    for (const LayerLeast& layer : prices_.least) loads.push_back(load_of(layer, false));
+    for (LayerLeast layer : prices_.least) {
+      if (goes_back) layer.u = 0;
+      loads.push_back(load_of(layer, false));
+    }
     waits.front() += loads.front();
     (last_is_first ? waits.front() : waits.back()) += loads.back();
     std::vector<Ticks> others(loads.begin() + 1, loads.end() - 1);
     std::sort(others.begin(), others.end(), std::greater<>());
     const auto possible = [&](Ticks time) {
-      const double most = static_cast<double>(time) * speed_.front() * (1 + 1e-12) + 1;
+      const double most = work_until(time, early_ + (goes_back ? 0 : late_));
       for (const Ticks wait : waits) {
         if (static_cast<double>(wait) > most) return false;
       }
@@ -187,44 +316,42 @@ class PackedLayers {
       }
       return true;
     };
-    return least_possible(std::max<Ticks>(0, packed(false) - 1), possible);
+    return least_possible(lowest(false), possible);
   }
 
-  /// Stages in order, one on each place.
-  Ticks linear_bound() const {
-    return least_possible(std::max<Ticks>(0, packed(false) - 1), [&](Ticks time) { return covers(time); });
+  /// What the fastest place computes in a step, of which so much is `lost`.
+  double work_until(Ticks step, double lost) const {
+    return (static_cast<double>(step) - lost) * speed_.front() * (1 + 1e-12) + 1;
   }
 
- private:
-  using Passes = LayerLeast::Passes;
+  /// A time that is not enough, or 0.
+  Ticks lowest(bool copied) const { return std::max<Ticks>(0, packed(copied) - 1); }
 
-  Ticks backward(const Passes& passes) const {
-    if (kinds_.fuses == kinds_.splits) return std::min(passes.b, passes.i + passes.w);
-    return kinds_.fuses ? passes.b : passes.i + passes.w;
-  }
-  /// Until the gradient goes on.
-  Ticks input(const Passes& passes) const {
-    if (kinds_.fuses == kinds_.splits) return std::min(passes.b, passes.i);
-    return kinds_.fuses ? passes.b : passes.i;
-  }
-  const Passes& passes(const LayerLeast& layer) const { return kinds_.overlaps ? layer.paired : layer.alone; }
+  /// Of a microbatch.
+  Ticks turn(const LayerLeast& layer) const { return least_.passes(layer).f + least_.backward(layer); }
 
-  /// Ticks less what rounding may take of so many passes.
-  Ticks rounded(Ticks ticks, std::int64_t passes) const { return std::max<Ticks>(0, ticks - rounding_ * passes); }
+  /// Work that the fastest place does meanwhile.
+  Ticks in_work(Ticks time) const { return static_cast<Ticks>(std::floor(static_cast<double>(time) * speed_.front())); }
+
+  /// Of the stages of a place, or of a pair of places, beside those of their layers.
+  double stage_updates(bool copied) const {
+    const Ticks each = least_.rounded(prices_.stage_update, 1);
+    const std::int32_t of_pair = places_ % 2 == 0 ? 4 : 1;
+    return static_cast<double>(each * (copied ? of_pair : kinds_.per_place));
+  }
 
   /// Copies of a layer on a pair of places; one may be all that there is where a place is its own pair.
   Ticks copies(bool copied) const { return copied && places_ % 2 == 0 ? 2 : 1; }
 
   Ticks load_of(const LayerLeast& layer, bool copied) const {
-    const Passes& of = passes(layer);
-    const Ticks load = microbatches_ * (of.f + backward(of)) + copies(copied) * layer.u;
-    return rounded(load, 3 * microbatches_ + copies(copied));
+    const Ticks load = microbatches_ * turn(layer) + copies(copied) * layer.u;
+    return least_.rounded(load, 3 * microbatches_ + copies(copied));
   }
 
   Ticks packed(bool copied) const {
     std::vector<Ticks> loads;
     for (const LayerLeast& layer : prices_.least) loads.push_back(load_of(layer, copied));
-    return packed_time(loads, bins(copied));
+    return packed_time(loads, bins(copied), -stage_updates(copied));
   }
 
   /// What is left after the first gradient: of the forwards a place has done no more than `per_byte` of its memory, and
@@ -235,11 +362,11 @@ class PackedLayers {
       const auto kept = static_cast<Ticks>(std::floor(per_byte * static_cast<double>(layer.kept_bytes)));
       const auto held =
           static_cast<Ticks>(std::floor(per_byte * static_cast<double>(copies(copied) * layer.held_bytes)));
-      const Ticks beyond = std::max<Ticks>(0, passes(layer).f - kept);
+      const Ticks beyond = std::max<Ticks>(0, least_.passes(layer).f - kept);
       loads.push_back(std::max<Ticks>(0, load_of(layer, copied) - microbatches_ * beyond) + held);
     }
     const double room = per_byte * static_cast<double>(copied ? 2 * room_bytes() : room_bytes());
-    return packed_time(loads, bins(copied), room);
+    return packed_time(loads, bins(copied), room - stage_updates(copied));
   }
 
   /// Pairs of places where copies run in both directions.
@@ -264,8 +391,8 @@ class PackedLayers {
     if (kinds_.moves || !prices_.again_takes_all || room_bytes() == 0) return ratios;
     constexpr std::size_t kMost = 4;
     for (const LayerLeast& layer : prices_.least) {
-      if (layer.kept_bytes <= 0 || passes(layer).f <= 0) continue;
-      const double ratio = static_cast<double>(passes(layer).f) / static_cast<double>(layer.kept_bytes);
+      if (layer.kept_bytes <= 0 || least_.passes(layer).f <= 0) continue;
+      const double ratio = static_cast<double>(least_.passes(layer).f) / static_cast<double>(layer.kept_bytes);
       if (std::ranges::find(ratios, ratio) == ratios.end()) ratios.push_back(ratio);
       if (ratios.size() == kMost) break;
     }
@@ -275,9 +402,9 @@ class PackedLayers {
   /// A microbatch has to go through all layers, alone: the other half of a pair hides nothing before it has ended.
   Ticks first_gradient() const {
     Ticks forwards = 0;
-    for (const LayerLeast& layer : prices_.least) forwards += rounded(layer.alone.f, 1);
-    const Ticks crossing = places_ > prices_.most_in_node ? prices_.crossing : 0;
-    return static_cast<Ticks>(std::floor(static_cast<double>(forwards) / speed_.front() * (1 - 1e-12))) + crossing;
+    for (const LayerLeast& layer : prices_.least) forwards += least_.rounded(layer.alone.f, 1);
+    return static_cast<Ticks>(std::floor(static_cast<double>(forwards) / speed_.front() * (1 - 1e-12))) +
+           least_messages(prices_, places_, places_ - 1);
   }
 
   /// Of the time of a pass of any layer that is alone: the most of what it computes.
@@ -298,7 +425,7 @@ class PackedLayers {
   double shown_at_the_end() const {
     if (!kinds_.overlaps || kinds_.hides_backwards || kinds_.splits) return 0;
     double way = 0;
-    for (const LayerLeast& layer : prices_.least) way += static_cast<double>(rounded(layer.paired.b, 1));
+    for (const LayerLeast& layer : prices_.least) way += static_cast<double>(least_.rounded(layer.paired.b, 1));
     return way / speed_.front() * (1 - computed_share(&Passes::b));
   }
 
@@ -311,18 +438,18 @@ class PackedLayers {
     Ticks behind = 0;
     std::size_t layer = 0;
     for (std::int32_t stage = 0; stage < places_ && layer < prices_.least.size(); ++stage) {
-      Ticks work = 0;
+      Ticks work = least_.rounded(prices_.stage_update, 1);
       Ticks inputs = 0;
-      const Ticks waited = before;
-      const Ticks goes_on = behind;
+      const Ticks waited = before + in_work(stage * prices_.hop);
+      const Ticks goes_on = behind + in_work(stage * prices_.hop);
       for (; layer < prices_.least.size(); ++layer) {
         const LayerLeast& next = prices_.least[layer];
-        const Passes& of = passes(next);
-        work += rounded(microbatches_ * (of.f + backward(of)) + next.u, 3 * microbatches_ + 1);
-        inputs += rounded(microbatches_ * (of.f + input(of)), 2 * microbatches_);
+        const Ticks forward = least_.passes(next).f;
+        work += least_.rounded(microbatches_ * turn(next) + next.u, 3 * microbatches_ + 1);
+        inputs += least_.rounded(microbatches_ * (forward + least_.input(next)), 2 * microbatches_);
         if (waited + std::max(work, inputs + goes_on) > most) break;
-        before += rounded(of.f, 4);
-        behind += rounded(input(of), 4);
+        before += least_.rounded(forward, 4);
+        behind += least_.rounded(least_.input(next), 4);
       }
     }
     return layer == prices_.least.size();
@@ -333,7 +460,11 @@ class PackedLayers {
   std::int64_t microbatches_;
   std::int32_t places_;
   std::vector<double> speed_;
-  Ticks rounding_ = 0;
+  LeastPasses least_;
+  Ticks begun_;   ///< the first gradient, at the earliest
+  double share_;  ///< of the time before it: the most that forwards compute
+  double early_;  ///< time that is lost before it where nothing hides communication, and at the end
+  double late_;
 };
 
 }  // namespace
@@ -349,10 +480,11 @@ Ticks packing_bound(const LayerPrices& prices, std::int32_t places, std::int64_t
   if (prices.least.empty() || kinds.sliced || kinds.other) return 0;
   const PackedLayers layers(prices, places, microbatches, kinds);
   Ticks bound = std::numeric_limits<Ticks>::max();
-  if (kinds.copied) bound = std::min(bound, layers.bound(true));
+  if (kinds.copied) bound = std::min(bound, std::max(layers.bound(true), layers.folded_bound(true)));
   if (kinds.looped) bound = std::min(bound, std::max(layers.bound(false), layers.ordered_bound(false)));
   if (kinds.turned) {
-    const Ticks ordered = std::min(layers.ordered_bound(true), layers.ordered_bound(false));
+    const Ticks ordered = kinds.deep ? std::min(layers.ordered_bound(true), layers.ordered_bound(false))
+                                     : std::max(layers.ordered_bound(true), layers.folded_bound(false));
     bound = std::min(bound, std::max(layers.bound(false), ordered));
   }
   if (kinds.linear) {

@@ -26,7 +26,9 @@ Ticks packed_time(std::span<const Ticks> loads, std::span<const double> rates, d
 ///     the forwards before the first gradient, and of backwards after the last forward; all passes again, on places
 ///     that begin one after another, where the first stages stand in the order of places; of a stage on each place in
 ///     order, exactly as many stages as there are places, each with the forwards before it and the backwards of the
-///     stages before it after its own.
+///     stages before it after its own; of two stages on each place, there and back (`turned`, not `deep`), and of
+///     copies in both directions, the same with the forwards before the second stage, too: beside what the place does
+///     of the first one meanwhile.
 Ticks packing_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
                     const ScheduleKinds& kinds);
 

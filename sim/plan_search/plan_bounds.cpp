@@ -142,6 +142,8 @@ ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants) {
     kinds.hides_backwards = kinds.hides_backwards || variant.hides_backwards;
     kinds.looped = kinds.looped || placement == "looped";
     kinds.turned = kinds.turned || placement == "v" || placement == "zigzag";
+    kinds.deep = kinds.deep || (placement == "zigzag" && variant.per_place != 2);
+    kinds.per_place = &variant == &variants.front() ? variant.per_place : std::min(kinds.per_place, variant.per_place);
     bool& kind = placement == "linear"                                                ? kinds.linear
                  : placement == "looped" || placement == "v" || placement == "zigzag" ? kinds.single
                  : placement == "bidirectional"                                       ? kinds.copied
@@ -150,6 +152,61 @@ ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants) {
   }
   return kinds;
 }
+
+LeastPasses::LeastPasses(const ScheduleKinds& kinds, const std::vector<double>& speed)
+    : fuses_(kinds.fuses || !kinds.splits),
+      splits_(kinds.splits || !kinds.fuses),
+      overlaps_(kinds.overlaps),
+      rounding_(std::ranges::all_of(speed, [](double each) { return each == 1.0; })
+                    ? 0
+                    : static_cast<Ticks>(std::ceil(std::ranges::max(speed)))) {}
+
+Ticks LeastPasses::backward(const LayerLeast& layer) const {
+  const LayerLeast::Passes& of = passes(layer);
+  if (fuses_ && splits_) return std::min(of.b, of.i + of.w);
+  return fuses_ ? of.b : of.i + of.w;
+}
+
+Ticks LeastPasses::input(const LayerLeast& layer) const {
+  const LayerLeast::Passes& of = passes(layer);
+  if (fuses_ && splits_) return std::min(of.b, of.i);
+  return fuses_ ? of.b : of.i;
+}
+
+namespace {
+
+/// Of `work` by layer: what one place after another needs for it, each place at least one layer, the slowest the least.
+double chained(std::vector<Ticks> work, const std::vector<double>& speed) {
+  double time = 0;
+  for (const Ticks each : work) time += static_cast<double>(each) / speed.front();
+  std::ranges::sort(work);
+  for (std::size_t k = 0; k < std::min(work.size(), speed.size()); ++k) {
+    const double slow = speed[speed.size() - 1 - k];
+    time += static_cast<double>(work[k]) * (1 / slow - 1 / speed.front());
+  }
+  return time;
+}
+
+/// The microbatch that ends last, from layer to layer there and back.
+Ticks chain_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
+                  const ScheduleKinds& kinds) {
+  if (prices.least.empty() || kinds.other) return 0;
+  const std::vector<double> speed = largest_of(prices.speed, static_cast<std::size_t>(places));
+  const LeastPasses passes(kinds, speed);
+  std::vector<Ticks> work;
+  for (const LayerLeast& layer : prices.least) work.push_back(passes.rounded(layer.alone.f + passes.input(layer), 4));
+  const LayerLeast& first = prices.least.front();
+  const LayerLeast& last = prices.least.back();
+  const std::int64_t turns = kinds.copied ? (microbatches + 1) / 2 : microbatches;
+  const Ticks others = (turns - 1) * passes.rounded(passes.passes(last).f + passes.input(last), 2);
+  const Ticks end = passes.rounded(passes.backward(first) - passes.input(first), 2) +
+                    passes.rounded(first.u + prices.stage_update, 1);
+  const std::int64_t changes = (places - 1) * static_cast<std::int64_t>(kinds.copied ? 1 : kinds.per_place);
+  const double time = chained(std::move(work), speed) + static_cast<double>(others + end) / speed.front();
+  return static_cast<Ticks>(std::floor(time * (1 - 1e-12))) + 2 * least_messages(prices, places, changes);
+}
+
+}  // namespace
 
 Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
                   const ScheduleKinds& kinds) {
@@ -168,7 +225,8 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
   take(kinds.copied, StagePlacing::kCopied);
   take(kinds.single, StagePlacing::kSingle);
   take(kinds.linear, StagePlacing::kLinear);
-  return std::max({slowest_layer, shared, cuts, traded_bound(prices, places, microbatches)});
+  return std::max({slowest_layer, shared, cuts, traded_bound(prices, places, microbatches),
+                   chain_bound(prices, places, microbatches, kinds)});
 }
 
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -26,16 +27,39 @@ struct ScheduleKinds {
   bool hides_backwards = false;  ///< pairs of two backwards hide communication
   bool looped = false;  ///< of `single`: the first stage of every place and the last stages in the order of places
   bool turned = false;  ///< of `single`: the first stages in order; others in any
+  bool deep = false;    ///< of `turned`: places have others than two stages, one there and one back
+  std::int32_t per_place = 1;  ///< stages of one copy that a place has at least
 };
 
 ScheduleKinds kinds_of(const std::vector<ScheduleVariant>& variants);
+
+/// What schedules of some kinds do at least of a layer, in ticks of a place of speed 1.
+class LeastPasses {
+ public:
+  /// `speed`: of the places that may be used.
+  LeastPasses(const ScheduleKinds& kinds, const std::vector<double>& speed);
+
+  const LayerLeast::Passes& passes(const LayerLeast& layer) const { return overlaps_ ? layer.paired : layer.alone; }
+  Ticks backward(const LayerLeast& layer) const;
+  /// Until the gradient goes on.
+  Ticks input(const LayerLeast& layer) const;
+  /// Less what rounding may take of so many passes.
+  Ticks rounded(Ticks ticks, std::int64_t passes) const { return std::max<Ticks>(0, ticks - rounding_ * passes); }
+
+ private:
+  bool fuses_, splits_, overlaps_;
+  Ticks rounding_;
+};
 
 /// Whatever the cut, the schedule and the order of devices: the largest of
 ///     all work and updates, divided over the fastest `places` places,
 ///     one microbatch forwards on the fastest place, then all backwards and updates divided: before the first whole
 ///     microbatch is through there is no gradient, so nothing of these can have been done by then,
 ///     all microbatches of the largest layer on the fastest place (half of them where stages have copies),
-///     one microbatch through the whole network and back on the fastest place.
+///     one microbatch through the whole network and back on the fastest place; and where layers are known (`least`)
+///     with the least layers on the places that are slower, with the messages between as many places, after it the
+///     weight gradients and the update of the first layer, and, since one place has the last layer, all other
+///     microbatches there and back through that one.
 /// Every place updates some layers, and one of them the layer whose update takes longest: so long do updates take at
 /// least together, and no less than that of the network as one stage. Pipelines of more places than a node has cross
 /// between nodes at least once on each way: the smallest message over that link. Less a tick per pass that rounding may

@@ -31,8 +31,12 @@ struct PricedStages {
   bool sums = false;
   /// By layer of the network: what it adds at least to any stage. None: only what `StagePricing` promises is known.
   std::shared_ptr<const std::vector<LayerLeast>> least{};
+<<<<<<< HEAD
   /// By stage: how many of its layers can run again in the backward; empty: none.
   std::vector<std::int32_t> recomputable{};
+=======
+  Ticks stage_update = 0;  ///< what the update of every stage takes at least beside that of its layers (`least`)
+>>>>>>> plans
   /// Whose rules messages and actions follow (sim/runtimes); empty: those of plumbline. It must outlive this.
   std::string_view runtime{};
 };
@@ -79,6 +83,19 @@ struct PlanRanges {
   bool replicated = false;
 };
 
+/// What came of simulating one plan of a search, as far as another process has to be told.
+struct PlanTrial {
+  std::optional<ScoredPlan> score{};  ///< of a plan that whoever asks knows
+  Partition roomier{};                ///< a cut to try as well, since this one does not fit; empty: none
+  std::string refused{};              ///< why nothing came of it
+  bool simulated = false;             ///< false also where it is proved not to fit
+  bool skipped = false;               ///< the search ended before its turn came
+};
+
+/// Does work number 0 to `count` - 1, and says what came of each.
+using PlanTrials =
+    std::function<std::vector<PlanTrial>(std::size_t count, const std::function<PlanTrial(std::size_t)>& work)>;
+
 struct PlanProgress {
   std::int64_t simulated = 0;
   std::int64_t best_ns = 0;   ///< 0: nothing fits so far
@@ -100,6 +117,10 @@ struct PlanEffort {
   /// More plans of published planners, asked for when all else is done, `stop` says no and a better plan may exist.
   std::function<std::vector<PipelinePlan>()> late_seeds{};
   std::function<void(const PlanProgress&)> progress{};
+  /// How plans are simulated; none: by the threads of this process. Where several processes make the same search and
+  /// each simulates some of its plans, all of them have to be told all, and `stop` has to say the same in all of them
+  /// between two calls.
+  PlanTrials trials{};
 };
 
 }  // namespace plumb

@@ -96,7 +96,7 @@ class Search {
         undivided_(space.setups.undivided),
         variants_(space.variants),
         shapes_(space.shapes),
-        seeds_(job),
+        seeds_(job, effort.trials),
         waiting_(setups_),
         parts_(waiting_.size()) {
     answer_.refused = space.setups.refused;
@@ -180,16 +180,7 @@ class Search {
         ++k;
       }
     }
-    std::vector<Opened> opened(batch.size());
-    std::atomic<bool> fits = best_ != kNoStep;
-    tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) {
-      if (fits && effort_.stop && effort_.stop()) {
-        opened[at].skipped = true;
-      } else {
-        opened[at] = open(batch[at]);
-        if (opened[at].score && opened[at].score->fits()) fits = true;
-      }
-    });
+    std::vector<Opened> opened = open_all(batch);
     for (std::size_t at = 0; at < batch.size(); ++at) {
       if (opened[at].skipped) left_out_ = std::min(left_out_, batch[at].bound);
       take(batch[at], std::move(opened[at]));
@@ -199,21 +190,42 @@ class Search {
                       nanoseconds(std::min({open_bound(), left_out_, best_})), std::ssize(bounds_) + waiting_.size()});
   }
 
+  /// Plans are simulated wherever `PlanEffort::trials` does that, all else in this process.
+  std::vector<Opened> open_all(const std::vector<SearchPart>& batch) const {
+    std::vector<Opened> opened(batch.size());
+    std::vector<std::size_t> plans;
+    for (std::size_t at = 0; at < batch.size(); ++at) {
+      if (batch[at].level == SearchPart::Level::kPlan) plans.push_back(at);
+    }
+    tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) {
+      if (batch[at].level != SearchPart::Level::kPlan) opened[at] = open(batch[at]);
+    });
+    std::atomic<bool> fits = best_ != kNoStep;
+    const std::vector<PlanTrial> trials = effort_.trials(plans.size(), [&](std::size_t which) {
+      if (fits && effort_.stop && effort_.stop()) return PlanTrial{.skipped = true};
+      PlanTrial trial = try_plan(batch[plans[which]]);
+      if (trial.score && trial.score->fits()) fits = true;
+      return trial;
+    });
+    for (std::size_t which = 0; which < plans.size(); ++which) {
+      opened[plans[which]] = opened_plan(batch[plans[which]], trials[which]);
+    }
+    return opened;
+  }
+
   std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNoStep ? 0 : ticks / base_.ticks_per_ns; }
 
   Opened open(const SearchPart& part) const {
     try {
-      if (part.level == SearchPart::Level::kSetup) return open_setup(part);
-      return part.level == SearchPart::Level::kCut ? open_cut(part) : score_plan(part);
+      return part.level == SearchPart::Level::kSetup ? open_setup(part) : open_cut(part);
     } catch (const Error& error) {  // this size is none of the schedule's, or cannot be priced
-      Opened nothing;
-      nothing.refused = error.what();
-      return nothing;
+      return {.refused = error.what()};
     }
   }
 
   /// Most setups are done with before more than the cheapest of bounds is needed.
   Opened refine(SearchPart part) const {
+    check_size(setups_[part.setup], variants_);
     Opened opened;
     part.refined = true;
     part.bound = std::max(part.bound, refined_bound(setups_[part.setup]));
@@ -284,8 +296,11 @@ class Search {
     return opened;
   }
 
+<<<<<<< HEAD
   // A plan: its score.
 
+=======
+>>>>>>> plans
   PipelinePlan plan_of(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     const ScheduleVariant& variant = variants_[part.variant];
@@ -298,6 +313,7 @@ class Search {
             .order = part.order};
   }
 
+<<<<<<< HEAD
   Opened score_plan(const SearchPart& part) const {
     Opened opened;
     opened.stages = part.stages ? part.stages : priced(part);
@@ -324,10 +340,49 @@ class Search {
     if (recomputes_layers(opened.score->plan)) {
       opened.left_out = part.bound;
       add_roomy(part, fitted.schedule, opened);
+=======
+  PlanTrial try_plan(const SearchPart& part) const {
+    PlanTrial trial;
+    try {
+      const auto stages = part.stages ? part.stages : priced(part);
+      const PipelinePlan plan = plan_of(part);
+      const Schedule schedule = plan_schedule(plan, *stages, named_);
+      const Schedule on_places = placed(schedule, plan.order);
+      if (const std::int64_t excess = excess_bytes(*stages, on_places); excess > 0) {
+        trial.score = ScoredPlan{.plan = plan, .step_ns = nanoseconds(part.bound), .excess_bytes = excess};
+      } else {
+        trial.score = scored(plan, *stages, on_places);
+        trial.simulated = true;
+      }
+      if (!trial.score->fits() && !part.exact && !part.tried_room) {
+        std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
+        for (std::int64_t& count : in_flight) count = std::max<std::int64_t>(1, count);
+        auto roomy = balanced_stages(setups_[part.setup], variants_[part.variant], part.order, in_flight);
+        if (roomy && *roomy != part.partition) trial.roomier = std::move(*roomy);
+      }
+    } catch (const Error& error) {  // this size is none of the schedule's
+      trial = {.refused = error.what()};
+>>>>>>> plans
     }
+    return trial;
+  }
+
+  Opened opened_plan(const SearchPart& part, const PlanTrial& trial) const {
+    Opened opened{
+        .score = trial.score, .refused = trial.refused, .simulated = trial.simulated, .skipped = trial.skipped};
+    if (!opened.score) return opened;
+    opened.score->plan = plan_of(part);
+    opened.stages = part.stages ? part.stages : priced(part);
+    if (trial.roomier.bounds.empty()) return opened;
+    SearchPart& again = opened.parts.emplace_back(part);
+    again.partition = trial.roomier;
+    again.stages = nullptr;
+    again.tried_room = true;
+    again.bound = refined_[part.setup];
     return opened;
   }
 
+<<<<<<< HEAD
   /// The cut that is balanced with the microbatches that `schedule` has in flight.
   void add_roomy(const SearchPart& part, const Schedule& schedule, Opened& opened) const {
     if (part.exact || part.tried_room) return;
@@ -345,6 +400,8 @@ class Search {
 
   // What comes of it, in a fixed order.
 
+=======
+>>>>>>> plans
   void take(const SearchPart& part, Opened opened) {
     left_out_ = std::min(left_out_, opened.left_out);
     if (opened.stages) base_ = opened.stages->costs.base;
@@ -487,6 +544,7 @@ PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanE
                        const std::vector<PipelinePlan>& seeds) {
   const PlanJob units = job_of_units(job);
   PlanEffort of_units = effort;
+  if (!of_units.trials) of_units.trials = tried_here;
   if (effort.late_seeds) of_units.late_seeds = [&] { return in_units(effort.late_seeds(), job.units); };
   const std::vector<ScheduleVariant> variants = schedule_variants(ranges);
   ScheduleShapes shapes;

@@ -5,11 +5,13 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/plan_search/packing_bounds.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
@@ -96,6 +98,22 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
 Ticks refined_bound(const PlanSetup& setup) {
   if (setup.asynchronous) return setup.bound;
   return std::max(setup.bound, packing_bound(*setup.prices, setup.places, setup.microbatches, setup.kinds));
+}
+
+void check_size(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants) {
+  std::optional<Error> why;
+  for (const ScheduleVariant& variant : variants) {
+    if (!setup.tries(variant)) continue;
+    if (variant.for_costs || variant.asynchronous) return;
+    try {
+      generate(variant.spec->name,
+               {.num_devices = setup.places, .num_microbatches = setup.microbatches, .chunks = variant.chunks});
+      return;
+    } catch (const Error& error) {
+      why = error;
+    }
+  }
+  if (why) throw *why;
 }
 
 bool PlanSetup::tries(const ScheduleVariant& variant) const {

@@ -40,6 +40,10 @@ struct PlanSetup {
 /// What a setup of `bound` is bounded by when all is counted.
 Ticks refined_bound(const PlanSetup& setup);
 
+/// Throws `Error` when none of the variants that are tried can have the size of the setup: so many places and
+/// microbatches.
+void check_size(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants);
+
 struct PlanSetups {
   std::vector<PlanSetup> setups{};
   std::vector<UndividedSetup> undivided{};  ///< of those without data ranks

@@ -98,13 +98,14 @@ void add_variants(const ScheduleSpec& spec, const PlanRanges& ranges, std::vecto
 }  // namespace
 
 std::int32_t ScheduleVariant::group() const {
-  constexpr std::int32_t kPlacements = 5;
+  constexpr std::int32_t kPlacements = 6;
   const std::string_view placement = spec->placement;
-  const std::int32_t placed = placement == "linear"                       ? 0
-                              : placement == "looped"                     ? 1
-                              : placement == "v" || placement == "zigzag" ? 2
-                              : placement == "bidirectional"              ? 3
-                                                                          : 4;
+  const std::int32_t placed = placement == "linear"          ? 0
+                              : placement == "looped"        ? 1
+                              : placement == "v"             ? 2
+                              : placement == "zigzag"        ? 3
+                              : placement == "bidirectional" ? 4
+                                                             : 5;
   const std::int32_t passes =
       (overlaps ? 1 : 0) + (fuses ? 2 : 0) + (splits ? 4 : 0) + (moves ? 8 : 0) + (hides_backwards ? 16 : 0);
   return passes * kPlacements + placed;
@@ -135,6 +136,16 @@ std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges) {
     add_variants(found, ranges, variants);
   }
   return variants;
+}
+
+std::size_t one_place_variant(const std::vector<ScheduleVariant>& variants) {
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    if (variants[v].spec->name == "1f1b") return v;
+  }
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    if (variants[v].per_place == 1) return v;
+  }
+  return variants.size();
 }
 
 std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,

@@ -40,6 +40,10 @@ struct ScheduleVariant {
 /// vocabulary.
 std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges);
 
+/// On one place all schedules with one stage there do the same work: the one that keeps the fewest microbatches speaks
+/// for them. The number of variants where there is none.
+std::size_t one_place_variant(const std::vector<ScheduleVariant>& variants);
+
 /// Placement of stages on places in `order`, by the catalogue's name of the placement; empty when the name does not
 /// determine it.
 std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,

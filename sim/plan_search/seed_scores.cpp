@@ -99,6 +99,12 @@ std::vector<PipelinePlan> plans_near(const PipelinePlan& plan) {
 
 }  // namespace
 
+std::vector<PlanTrial> tried_here(std::size_t count, const std::function<PlanTrial(std::size_t)>& work) {
+  std::vector<PlanTrial> trials(count);
+  tbb::parallel_for(std::size_t{0}, count, [&](std::size_t at) { trials[at] = work(at); });
+  return trials;
+}
+
 /// As far as a node has places left; otherwise on the emptiest one.
 std::vector<std::int32_t> SeedSearch::aligned_order(const std::vector<std::int32_t>& replicas, const Nodes& nodes) {
   std::vector<std::int32_t> used(static_cast<std::size_t>(nodes.count));
@@ -178,17 +184,24 @@ std::vector<PipelinePlan> SeedSearch::near(const PipelinePlan& plan) const {
 }
 
 std::vector<ScoredPlan> SeedSearch::score(const std::vector<PipelinePlan>& plans, const Stop& stop) const {
-  std::vector<std::optional<ScoredPlan>> scores(plans.size());
-  tbb::parallel_for(std::size_t{0}, plans.size(), [&](std::size_t at) {
-    if (stop && stop()) return;
+  const std::vector<PlanTrial> trials = trials_(plans.size(), [&](std::size_t at) {
+    PlanTrial trial;
+    if (stop && stop()) return trial;
     try {
+<<<<<<< HEAD
       scores[at] = fitted_plan(plans[at], job_.price, true).score;
+=======
+      trial.score = simulate_plan(plans[at], job_.price).score;
+>>>>>>> plans
     } catch (const Error&) {  // a plan of somebody else that cannot be here
     }
+    return trial;
   });
   std::vector<ScoredPlan> all;
-  for (std::optional<ScoredPlan>& one : scores) {
-    if (one) all.push_back(std::move(*one));
+  for (std::size_t at = 0; at < plans.size(); ++at) {
+    if (!trials[at].score) continue;
+    all.push_back(*trials[at].score);
+    all.back().plan = plans[at];
   }
   return all;
 }

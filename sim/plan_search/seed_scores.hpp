@@ -13,6 +13,9 @@
 
 namespace plumb {
 
+/// `PlanEffort::trials` by the threads of this process.
+std::vector<PlanTrial> tried_here(std::size_t count, const std::function<PlanTrial(std::size_t)>& work);
+
 /// Plans that were given, and plans near the best of these with replicated stages.
 ///
 /// Near are: some layers or holders given from one stage to another, two neighbouring stages made one, one made two.
@@ -23,8 +26,8 @@ class SeedSearch {
  public:
   using Stop = std::function<bool()>;
 
-  /// `job` must outlive this.
-  explicit SeedSearch(const PlanJob& job) : job_(job) {}
+  /// `job` and `trials` must outlive this.
+  SeedSearch(const PlanJob& job, const PlanTrials& trials) : job_(job), trials_(trials) {}
 
   /// `seeds` simulated, each once, in a fixed order; those that cannot be are left out. May be asked
   /// several times before `go_on`.
@@ -48,6 +51,7 @@ class SeedSearch {
   std::vector<ScoredPlan> score(const std::vector<PipelinePlan>& plans, const Stop& stop) const;
 
   const PlanJob& job_;
+  const PlanTrials& trials_;
   std::optional<Nodes> nodes_;
   std::set<PlanKey> seen_;
   std::vector<ScoredPlan> starts_;     ///< the best last

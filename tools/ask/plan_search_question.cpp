@@ -12,6 +12,7 @@
 #include "tools/plans/closest_plan.hpp"
 #include "tools/plans/plan_explain.hpp"
 #include "tools/plans/plan_search_text.hpp"
+#include "tools/plans/shared_trials.hpp"
 
 namespace plumb {
 namespace {
@@ -92,16 +93,21 @@ PlanShown PreparedPlanSearch::shown(const std::string& output) const {
   return shown;
 }
 
-FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch) const {
+FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare& share) const {
   PlanEffort effort = effort_of(asked_.job, watch, "plan", 1);
-  const std::vector<PipelinePlan> seeds = plans_of_planners(question_, effort.stop_seeds);
+  SharedTrials shared(share, effort);
+  const std::vector<PipelinePlan> seeds =
+      shared.plans(question_.ranges, [&](const auto& stop) { return plans_of_planners(question_, stop); });
   if (effort.stop_seeds()) {  // some had no time to answer
-    effort.late_seeds = [this, stop = effort.stop] { return plans_of_planners(question_, stop); };
+    effort.late_seeds = [this, &shared] {
+      return shared.plans(question_.ranges, [&](const auto& stop) { return plans_of_planners(question_, stop); });
+    };
   }
   FoundPlans found{.answer = search_plan(question_.job, question_.ranges, effort, seeds), .best = {}};
   if (asked_.front) {
     PlanEffort fewer = effort_of(asked_.job, watch, "plan: fewer devices", 1);
     fewer.most_simulations = std::min(fewer.most_simulations, kFrontSimulations);
+    const SharedTrials shared_too(share, fewer);
     found.answer.front = search_front(question_.job, question_.ranges, fewer, found.answer.front);
   }
   if (!found.answer.best.empty()) found.best = simulate_plan(found.answer.best.front().plan, question_.job.price);

@@ -11,6 +11,7 @@
 #include "tools/options/plan_search_arguments.hpp"
 #include "tools/plans/launched_plan.hpp"
 #include "tools/plans/plan_commands.hpp"
+#include "tools/terminal/process_share.hpp"
 
 namespace plumb {
 
@@ -55,7 +56,8 @@ class PreparedPlanSearch {
   /// How the answer is shown, with the schedule of the best plan in the file `output`; empty or "-": in none.
   PlanShown shown(const std::string& output) const;
 
-  FoundPlans search(const PlanSearchWatch& watch) const;
+  /// With several processes all make the same search, and each simulates some of the plans.
+  FoundPlans search(const PlanSearchWatch& watch, const ProcessShare& share = {}) const;
   /// Everything that is printed about `found`, which has a best plan.
   std::string text(const FoundPlans& found, const PlanShown& shown) const;
   /// What fills the memory where nothing fits, and what would help; empty where that is not known.

@@ -21,8 +21,8 @@ bool asks_published_planner(const CommandLine& command_line) {
 
 }  // namespace
 
-ExitStatus run_plan(const CommandLine& command_line) {
-  if (!asks_published_planner(command_line)) return run_plan_search(command_line);
+ExitStatus run_plan(const CommandLine& command_line, RunShared shared) {
+  if (!asks_published_planner(command_line)) return run_plan_search(command_line, shared);
   PlannerQuestion question;
   std::string json;
   bool list = false;

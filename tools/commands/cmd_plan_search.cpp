@@ -1,4 +1,5 @@
 #include <csignal>
+#include <functional>
 #include <iostream>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "tools/plans/plan_search_page.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/process_share.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/terminal/quantity_text.hpp"
 
@@ -84,42 +86,70 @@ class SearchProgress {
   std::optional<Progress> line_;
 };
 
-}  // namespace
+/// What the first process writes.
+struct PlanFiles {
+  explicit PlanFiles(const SearchCommand& command) {
+    check_distinct_outputs({command.output, command.json, command.html});
+    if (!command.output.empty()) schedule.emplace(command.output);
+    if (!command.json.empty()) json.emplace(command.json);
+    if (!command.html.empty()) html.emplace(command.html);
+  }
 
-ExitStatus run_plan_search(const CommandLine& command_line) {
-  SearchCommand command;
-  if (!command.parse(command_line)) return ExitStatus::kDone;
-  check_document_extension(command.output, "-o");
-  const PreparedPlanSearch prepared(command.question);
-  check_distinct_outputs({command.output, command.json, command.html});
-  std::optional<OutputFile> schedule_file;
-  std::optional<OutputFile> json_file;
-  std::optional<OutputFile> html_file;
-  if (!command.output.empty()) schedule_file.emplace(command.output);
-  if (!command.json.empty()) json_file.emplace(command.json);
-  if (!command.html.empty()) html_file.emplace(command.html);
-  const InterruptGuard guard;
-  SearchProgress progress;
-  const PlanSearchWatch watch{
-      .stop = [] { return interrupted != 0; },
-      .progress = [&](const char* phase, const PlanProgress& so_far) { progress.show(phase, so_far); }};
-  const FoundPlans found = prepared.search(watch);
-  progress.end();
+  std::optional<OutputFile> schedule;
+  std::optional<OutputFile> json;
+  std::optional<OutputFile> html;
+};
+
+/// Writes and prints what was found.
+ExitStatus tell(const SearchCommand& command, const PreparedPlanSearch& prepared, const FoundPlans& found,
+                PlanFiles& files, const std::function<std::string()>& sensitivities) {
   const PlanShown shown = prepared.shown(command.output);
-  if (json_file) json_file->finish(plan_answer_json(prepared.question(), found.answer, shown));
+  if (files.json) files.json->finish(plan_answer_json(prepared.question(), found.answer, shown));
   if (!found.best) {
     std::cerr << nothing_fits_text(found.answer) << "\n";
     if (!command.quiet()) print(prepared.closest(found));
     return ExitStatus::kNo;
   }
-  if (schedule_file) schedule_file->finish(schedule_to_json(found.best->schedule));
-  if (html_file) html_file->finish(plan_page(prepared.question(), found.answer));
+  if (files.schedule) files.schedule->finish(schedule_to_json(found.best->schedule));
+  if (files.html) files.html->finish(plan_page(prepared.question(), found.answer));
   if (command.quiet()) return ExitStatus::kDone;
   print(prepared.text(found, shown));
-  const std::string sensitivities = prepared.sensitivities(found, watch);
-  progress.end();
-  print(sensitivities);
+  print(sensitivities());
   return ExitStatus::kDone;
+}
+
+ExitStatus run_search_part(const ProcessShare& share, const CommandLine& command_line) {
+  SearchCommand command;
+  std::optional<PreparedPlanSearch> prepared;
+  std::optional<PlanFiles> files;
+  share.prepare([&] {
+    if (!command.parse(command_line)) return;
+    check_document_extension(command.output, "-o");
+    prepared.emplace(command.question);
+    if (share.is_first()) files.emplace(command);
+  });
+  if (!prepared) return ExitStatus::kDone;
+  const InterruptGuard guard;
+  SearchProgress progress;
+  const PlanSearchWatch watch{.stop = [] { return interrupted != 0; },
+                              .progress =
+                                  [&](const char* phase, const PlanProgress& so_far) {
+                                    if (share.is_first()) progress.show(phase, so_far);
+                                  }};
+  const FoundPlans found = prepared->search(watch, share);
+  progress.end();
+  if (!files) return ExitStatus::kDone;
+  return tell(command, *prepared, found, *files, [&] {
+    std::string text = prepared->sensitivities(found, watch);
+    progress.end();
+    return text;
+  });
+}
+
+}  // namespace
+
+ExitStatus run_plan_search(const CommandLine& command_line, RunShared shared) {
+  return run_in_job("plan", shared, [&](const ProcessShare& share) { return run_search_part(share, command_line); });
 }
 
 }  // namespace plumb

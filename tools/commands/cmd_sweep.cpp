@@ -12,7 +12,6 @@
 #include "tools/sweep/sweep_result_io.hpp"
 #include "tools/sweep/sweep_table.hpp"
 #include "tools/sweep/sweep_text.hpp"
-#include "tools/terminal/mpi_job.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/process_share.hpp"
 #include "tools/terminal/progress.hpp"
@@ -146,14 +145,7 @@ ExitStatus run_part(const ProcessShare& share, const CommandLine& command_line) 
 }  // namespace
 
 ExitStatus run_sweep(const CommandLine& command_line, RunShared shared) {
-  const std::string size = mpi_job_size();
-  if (size == "1") return run_part({}, command_line);
-  if (shared == nullptr) {
-    throw Error("sweep: mpirun has started " + size +
-                " processes, and this program was built without MPI; expected the one with the trainer, which "
-                "`./plumbline train --help` builds");
-  }
-  return shared([&](const ProcessShare& share) { return run_part(share, command_line); });
+  return run_in_job("sweep", shared, [&](const ProcessShare& share) { return run_part(share, command_line); });
 }
 
 }  // namespace plumb

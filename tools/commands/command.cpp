@@ -42,6 +42,7 @@ const Command& find_command(const std::vector<Command>& commands, std::string_vi
 std::vector<Command> command_table(const TrainerCommands& trainer) {
   const auto version = [trainer](const CommandLine& arguments) { return run_version(arguments, trainer.abilities); };
   const auto sweep = [trainer](const CommandLine& arguments) { return run_sweep(arguments, trainer.shared); };
+  const auto plan = [trainer](const CommandLine& arguments) { return run_plan(arguments, trainer.shared); };
   const auto completion = [trainer](const CommandLine& arguments) {
     return run_completion(arguments, command_table(trainer));
   };
@@ -60,7 +61,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
        of_trainer("weights", trainer.weights)},
       {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
       {"sweep", "simulate schedules over ranges of sizes and list the best", sweep},
-      {"plan", "find the fastest parallel configuration for a cluster", run_plan},
+      {"plan", "find the fastest parallel configuration for a cluster", plan},
       {"search", "find the best order for given costs and memory, with a proof of how good it is", run_search},
       {"campaign", "play a job over days while nodes fail and go, by the rules of published systems",
        run_campaign_command},

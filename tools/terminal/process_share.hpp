@@ -17,11 +17,17 @@ struct ProcessShare {
   std::function<void(const std::function<void()>&)> prepare = [](const std::function<void()>& work) { work(); };
   /// Gives the texts of all processes to the first one, by rank; the result in the others means nothing.
   std::function<std::vector<std::string>(const std::string&)> gather = {};
+  /// Gives them to all of them.
+  std::function<std::vector<std::string>(const std::string&)> exchange = {};
 
   bool is_first() const { return rank == 0; }
 };
 
 /// Runs a command in all processes of the job that mpirun has started.
 using RunShared = ExitStatus (*)(const std::function<ExitStatus(const ProcessShare&)>& command);
+
+/// Runs `part` of the command `name` in every process that mpirun has started, or alone. `shared` is null in a program
+/// without MPI, which throws `Error` where there are others.
+ExitStatus run_in_job(const char* name, RunShared shared, const std::function<ExitStatus(const ProcessShare&)>& part);
 
 }  // namespace plumb

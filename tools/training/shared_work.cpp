@@ -11,11 +11,15 @@
 namespace plumb {
 namespace {
 
-std::vector<std::string> gathered_texts(ProcessGroup& job, const std::string& own) {
-  ProcessGroup::Bytes bytes(own.size());
-  std::memcpy(bytes.data(), own.data(), own.size());
+ProcessGroup::Bytes parcel_of(const std::string& text) {
+  ProcessGroup::Bytes bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+std::vector<std::string> texts_of(const std::vector<ProcessGroup::Bytes>& all) {
   std::vector<std::string> texts;
-  for (const ProcessGroup::Bytes& each : job.gather(std::move(bytes))) {
+  for (const ProcessGroup::Bytes& each : all) {
     texts.emplace_back(reinterpret_cast<const char*>(each.data()), each.size());
   }
   return texts;
@@ -25,10 +29,13 @@ std::vector<std::string> gathered_texts(ProcessGroup& job, const std::string& ow
 
 ExitStatus run_shared(const std::function<ExitStatus(const ProcessShare&)>& command) {
   const std::unique_ptr<ProcessGroup> job = join_job("mpi");
-  const ProcessShare share{.rank = job->rank(),
-                           .size = job->size(),
-                           .prepare = [&](const std::function<void()>& work) { prepare_in(job.get(), work); },
-                           .gather = [&](const std::string& own) { return gathered_texts(*job, own); }};
+  const ProcessShare share{
+      .rank = job->rank(),
+      .size = job->size(),
+      .prepare = [&](const std::function<void()>& work) { prepare_in(job.get(), work); },
+      .gather = [&](const std::string& own) { return texts_of(job->gather(parcel_of(own))); },
+      .exchange =
+          [&](const std::string& own) { return texts_of(job->exchange(std::vector(job->size(), parcel_of(own)))); }};
   return run_in(job.get(), [&] { return command(share); });
 }
 

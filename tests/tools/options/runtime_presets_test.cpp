@@ -41,7 +41,7 @@ TEST_CASE("every system runs its own schedules to their end") {
   cluster.finish();
   std::set<std::string> names;
   for (const RuntimePreset& preset : runtime_presets()) names.emplace(preset.name);
-  CHECK(names.size() == 7);
+  CHECK(names.size() == 8);
   for (const std::string& name : names) {
     SimulationArguments arguments;
     arguments.runtime = name;
