@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 namespace plumb {
@@ -24,6 +25,20 @@ std::int64_t stash_bytes(const StageMemory& memory, bool weight_grad_only) {
 }
 
 Ticks least_backward(const StageTimes& times) { return std::min(times.b, times.i + times.w); }
+
+PricedStages without_communication(PricedStages stages) {
+  hide_communication(stages.costs);
+  return stages;
+}
+
+std::vector<std::size_t> most_loaded(const std::vector<StageTimes>& stages, std::size_t most) {
+  std::vector<std::size_t> by_load(stages.size());
+  std::iota(by_load.begin(), by_load.end(), std::size_t{0});
+  const auto load = [&](std::size_t s) { return stages[s].f + least_backward(stages[s]); };
+  std::stable_sort(by_load.begin(), by_load.end(), [&](std::size_t a, std::size_t b) { return load(a) > load(b); });
+  by_load.resize(std::min(most, by_load.size()));
+  return by_load;
+}
 
 namespace {
 

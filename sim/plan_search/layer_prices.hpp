@@ -91,4 +91,10 @@ std::int64_t stash_bytes(const StageMemory& memory, bool weight_grad_only = fals
 /// The backward of a stage: fused or in halves, whichever is less.
 Ticks least_backward(const StageTimes& times);
 
+/// The stages with the longest passes, at most `most`, longest first.
+std::vector<std::size_t> most_loaded(const std::vector<StageTimes>& stages, std::size_t most);
+
+/// The prices with all communication of passes hidden.
+PricedStages without_communication(PricedStages stages);
+
 }  // namespace plumb

@@ -320,6 +320,19 @@ SimulatedPlan fitted_plan(const PipelinePlan& plan, const StagePricing& price, b
   return found;
 }
 
+PlanTrial told_of(const SimulatedPlan& fitted) {
+  return {.score = fitted.score,
+          .recompute = fitted.score.plan.parallelism.recompute,
+          .recomputed = fitted.score.plan.recomputed,
+          .simulated = true};
+}
+
+void take_recompute(const PlanTrial& trial, PipelinePlan& plan) {
+  if (plan.parallelism.recompute != ActivationRecompute::kFitted) return;
+  plan.parallelism.recompute = trial.recompute;
+  plan.recomputed = trial.recomputed;
+}
+
 Schedule shown_schedule(const PipelinePlan& plan, const PricedStages& stages) {
   return placed(made_schedule(plan, stages, true, 0), plan.order);
 }

@@ -59,6 +59,12 @@ SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price)
 /// `named` as for `plan_schedule`; throws what that throws.
 SimulatedPlan fitted_plan(const PipelinePlan& plan, const StagePricing& price, bool named);
 
+/// What another process has to be told of it.
+PlanTrial told_of(const SimulatedPlan& fitted);
+
+/// Gives `plan` the policy and the counts that the trial found for it; nothing where it is not `kFitted`.
+void take_recompute(const PlanTrial& trial, PipelinePlan& plan);
+
 /// Whether some layers of `plan` run again.
 bool recomputes_layers(const PipelinePlan& plan);
 

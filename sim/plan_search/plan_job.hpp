@@ -31,12 +31,9 @@ struct PricedStages {
   bool sums = false;
   /// By layer of the network: what it adds at least to any stage. None: only what `StagePricing` promises is known.
   std::shared_ptr<const std::vector<LayerLeast>> least{};
-<<<<<<< HEAD
   /// By stage: how many of its layers can run again in the backward; empty: none.
   std::vector<std::int32_t> recomputable{};
-=======
   Ticks stage_update = 0;  ///< what the update of every stage takes at least beside that of its layers (`least`)
->>>>>>> plans
   /// Whose rules messages and actions follow (sim/runtimes); empty: those of plumbline. It must outlive this.
   std::string_view runtime{};
 };
@@ -86,10 +83,13 @@ struct PlanRanges {
 /// What came of simulating one plan of a search, as far as another process has to be told.
 struct PlanTrial {
   std::optional<ScoredPlan> score{};  ///< of a plan that whoever asks knows
-  Partition roomier{};                ///< a cut to try as well, since this one does not fit; empty: none
-  std::string refused{};              ///< why nothing came of it
-  bool simulated = false;             ///< false also where it is proved not to fit
-  bool skipped = false;               ///< the search ended before its turn came
+  /// What became of a plan with the policy `kFitted`: its policy and its counts (`PipelinePlan::recomputed`).
+  ActivationRecompute recompute = ActivationRecompute::kFitted;
+  std::vector<std::int32_t> recomputed{};
+  Partition roomier{};     ///< a cut to try as well, since this one does not fit; empty: none
+  std::string refused{};   ///< why nothing came of it
+  bool simulated = false;  ///< false also where it is proved not to fit
+  bool skipped = false;    ///< the search ended before its turn came
 };
 
 /// Does work number 0 to `count` - 1, and says what came of each.

@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -15,7 +14,6 @@
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/cut_units.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_bounds.hpp"
@@ -251,21 +249,14 @@ class Search {
 
   // A cut: its price, and the schedules.
 
-  std::shared_ptr<const PricedStages> priced(const SearchPart& part) const {
+  std::shared_ptr<const PricedStages> priced(const SearchPart& part, const PipelinePlan& plan) const {
     const std::int32_t places = *std::max_element(part.order.begin(), part.order.end()) + 1;
-    return std::make_shared<const PricedStages>(
-        job_.price(setups_[part.setup].parallelism, part.partition, places, {}));
+    return std::make_shared<const PricedStages>(job_.price(plan.parallelism, part.partition, places, plan.recomputed));
   }
-
-  static PricedStages without_communication(PricedStages stages) {
-    hide_communication(stages.costs);
-    return stages;
-  }
-
   Opened open_cut(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     Opened opened;
-    const auto stages = priced(part);
+    const auto stages = priced(part, {.parallelism = setups_[part.setup].parallelism});
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       const ScheduleVariant& variant = variants_[v];
       if (part.variant != kEveryVariant && v != part.variant) continue;
@@ -296,11 +287,6 @@ class Search {
     return opened;
   }
 
-<<<<<<< HEAD
-  // A plan: its score.
-
-=======
->>>>>>> plans
   PipelinePlan plan_of(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     const ScheduleVariant& variant = variants_[part.variant];
@@ -313,66 +299,48 @@ class Search {
             .order = part.order};
   }
 
-<<<<<<< HEAD
-  Opened score_plan(const SearchPart& part) const {
-    Opened opened;
-    opened.stages = part.stages ? part.stages : priced(part);
-    const PipelinePlan plan = plan_of(part);
-    if (plan.parallelism.recompute == ActivationRecompute::kFitted) return score_fitted(part, plan);
-    const Schedule schedule = placed(plan_schedule(plan, *opened.stages, named_), plan.order);
-    if (const std::int64_t excess = excess_bytes(*opened.stages, schedule); excess > 0) {
-      opened.score = ScoredPlan{.plan = plan, .step_ns = nanoseconds(part.bound), .excess_bytes = excess};
-    } else {
-      opened.score = run_placed_plan(plan, *opened.stages, schedule).score;
-      opened.simulated = true;
-    }
-    if (!opened.score->fits()) add_roomy(part, schedule, opened);
-    return opened;
-  }
-
-  /// Other counts of layers that run again are not tried, so the bound stays where some do.
-  Opened score_fitted(const SearchPart& part, const PipelinePlan& plan) const {
-    SimulatedPlan fitted = fitted_plan(plan, job_.price, named_);
-    Opened opened;
-    opened.simulated = true;
-    opened.score = std::move(fitted.score);
-    opened.stages = std::make_shared<const PricedStages>(std::move(fitted.stages));
-    if (recomputes_layers(opened.score->plan)) {
-      opened.left_out = part.bound;
-      add_roomy(part, fitted.schedule, opened);
-=======
   PlanTrial try_plan(const SearchPart& part) const {
     PlanTrial trial;
     try {
-      const auto stages = part.stages ? part.stages : priced(part);
       const PipelinePlan plan = plan_of(part);
-      const Schedule schedule = plan_schedule(plan, *stages, named_);
-      const Schedule on_places = placed(schedule, plan.order);
-      if (const std::int64_t excess = excess_bytes(*stages, on_places); excess > 0) {
+      if (plan.parallelism.recompute == ActivationRecompute::kFitted) {
+        const SimulatedPlan fitted = fitted_plan(plan, job_.price, named_);
+        trial = told_of(fitted);
+        if (recomputes_layers(fitted.score.plan)) trial.roomier = roomier(part, fitted.schedule);
+        return trial;
+      }
+      const auto stages = part.stages ? part.stages : priced(part, plan);
+      const Schedule schedule = placed(plan_schedule(plan, *stages, named_), plan.order);
+      if (const std::int64_t excess = excess_bytes(*stages, schedule); excess > 0) {
         trial.score = ScoredPlan{.plan = plan, .step_ns = nanoseconds(part.bound), .excess_bytes = excess};
       } else {
-        trial.score = scored(plan, *stages, on_places);
+        trial.score = run_placed_plan(plan, *stages, schedule).score;
         trial.simulated = true;
       }
-      if (!trial.score->fits() && !part.exact && !part.tried_room) {
-        std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
-        for (std::int64_t& count : in_flight) count = std::max<std::int64_t>(1, count);
-        auto roomy = balanced_stages(setups_[part.setup], variants_[part.variant], part.order, in_flight);
-        if (roomy && *roomy != part.partition) trial.roomier = std::move(*roomy);
-      }
+      if (!trial.score->fits()) trial.roomier = roomier(part, schedule);
     } catch (const Error& error) {  // this size is none of the schedule's
       trial = {.refused = error.what()};
->>>>>>> plans
     }
     return trial;
+  }
+
+  /// The cut that is balanced with the microbatches that `schedule` has in flight; empty: none but that of `part`.
+  Partition roomier(const SearchPart& part, const Schedule& schedule) const {
+    if (part.exact || part.tried_room) return {};
+    auto cut = roomier_stages(setups_[part.setup], variants_[part.variant], part.order, schedule);
+    return cut && *cut != part.partition ? *std::move(cut) : Partition{};
   }
 
   Opened opened_plan(const SearchPart& part, const PlanTrial& trial) const {
     Opened opened{
         .score = trial.score, .refused = trial.refused, .simulated = trial.simulated, .skipped = trial.skipped};
     if (!opened.score) return opened;
-    opened.score->plan = plan_of(part);
-    opened.stages = part.stages ? part.stages : priced(part);
+    PipelinePlan& plan = opened.score->plan = plan_of(part);
+    const bool fitted = plan.parallelism.recompute == ActivationRecompute::kFitted;
+    take_recompute(trial, plan);
+    // Other counts of layers that run again are not tried, so the bound stays where some do.
+    if (fitted && recomputes_layers(plan)) opened.left_out = part.bound;
+    opened.stages = part.stages && !fitted ? part.stages : priced(part, plan);
     if (trial.roomier.bounds.empty()) return opened;
     SearchPart& again = opened.parts.emplace_back(part);
     again.partition = trial.roomier;
@@ -382,26 +350,6 @@ class Search {
     return opened;
   }
 
-<<<<<<< HEAD
-  /// The cut that is balanced with the microbatches that `schedule` has in flight.
-  void add_roomy(const SearchPart& part, const Schedule& schedule, Opened& opened) const {
-    if (part.exact || part.tried_room) return;
-    std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
-    for (std::int64_t& count : in_flight) count = std::max<std::int64_t>(1, count);
-    auto roomy = balanced_stages(setups_[part.setup], variants_[part.variant], part.order, in_flight);
-    if (!roomy || *roomy == part.partition) return;
-    SearchPart again = part;
-    again.partition = std::move(*roomy);
-    again.stages = nullptr;
-    again.tried_room = true;
-    again.bound = refined_[part.setup];
-    opened.parts.push_back(std::move(again));
-  }
-
-  // What comes of it, in a fixed order.
-
-=======
->>>>>>> plans
   void take(const SearchPart& part, Opened opened) {
     left_out_ = std::min(left_out_, opened.left_out);
     if (opened.stages) base_ = opened.stages->costs.base;
@@ -445,16 +393,11 @@ class Search {
   void add_near(const SearchPart& part, const PricedStages& stages, Ticks step) {
     const PlanSetup& setup = setups_[part.setup];
     const ScheduleVariant& variant = variants_[part.variant];
-    std::vector<std::size_t> by_load(part.partition.num_stages());
-    std::iota(by_load.begin(), by_load.end(), std::size_t{0});
-    const auto load = [&](std::size_t s) { return stages.costs.times[s].f + least_backward(stages.costs.times[s]); };
-    std::stable_sort(by_load.begin(), by_load.end(), [&](std::size_t a, std::size_t b) { return load(a) > load(b); });
-    by_load.resize(std::min<std::size_t>(2, by_load.size()));
     is_new(part);
     SetupCut here{.order = part.order, .partition = part.partition};
     const double ratio = static_cast<double>(step) /
                          static_cast<double>(std::max<Ticks>(1, cut_estimate(setup, variant, here, shapes_)));
-    for (Partition& cut : near_cuts(part.partition, by_load)) {
+    for (Partition& cut : near_cuts(part.partition, most_loaded(stages.costs.times, 2))) {
       push_near(part, {.order = part.order, .partition = std::move(cut)}, ratio);
     }
     for (std::vector<std::int32_t>& order : swapped_orders(*setup.prices, part.order)) {

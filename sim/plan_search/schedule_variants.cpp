@@ -162,13 +162,4 @@ std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVaria
   return {std::move(stages)};
 }
 
-std::size_t one_place_variant(const std::vector<ScheduleVariant>& variants) {
-  std::size_t linear = variants.size();
-  for (std::size_t v = variants.size(); v-- > 0;) {
-    if (variants[v].spec->name == "1f1b") return v;
-    if (variants[v].per_place == 1) linear = v;
-  }
-  return linear;
-}
-
 }  // namespace plumb

@@ -49,8 +49,4 @@ std::size_t one_place_variant(const std::vector<ScheduleVariant>& variants);
 std::vector<std::vector<std::vector<DeviceId>>> placement_of(const ScheduleVariant& variant,
                                                              const std::vector<std::int32_t>& order);
 
-/// On one place all linear schedules do the same work; the one that keeps the fewest microbatches speaks for them. The
-/// number of variants where none is linear.
-std::size_t one_place_variant(const std::vector<ScheduleVariant>& variants);
-
 }  // namespace plumb

@@ -188,11 +188,7 @@ std::vector<ScoredPlan> SeedSearch::score(const std::vector<PipelinePlan>& plans
     PlanTrial trial;
     if (stop && stop()) return trial;
     try {
-<<<<<<< HEAD
-      scores[at] = fitted_plan(plans[at], job_.price, true).score;
-=======
-      trial.score = simulate_plan(plans[at], job_.price).score;
->>>>>>> plans
+      trial = told_of(fitted_plan(plans[at], job_.price, true));
     } catch (const Error&) {  // a plan of somebody else that cannot be here
     }
     return trial;
@@ -202,6 +198,7 @@ std::vector<ScoredPlan> SeedSearch::score(const std::vector<PipelinePlan>& plans
     if (!trials[at].score) continue;
     all.push_back(*trials[at].score);
     all.back().plan = plans[at];
+    take_recompute(trials[at], all.back().plan);
   }
   return all;
 }

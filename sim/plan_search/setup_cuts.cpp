@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 
@@ -130,6 +131,13 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
     }
   }
   return found;
+}
+
+std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVariant& variant,
+                                        const std::vector<std::int32_t>& order, const Schedule& schedule) {
+  std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
+  for (std::int64_t& count : in_flight) count = std::max<std::int64_t>(1, count);
+  return balanced_stages(setup, variant, order, in_flight);
 }
 
 }  // namespace plumb

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/stages/partition.hpp"
+#include "schedules/document/schedule.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
@@ -37,5 +38,9 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
 /// a few orders otherwise.
 SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, std::int64_t most,
                   ScheduleShapes& shapes);
+
+/// The balanced cut for `variant` with the microbatches that `schedule` has in flight, at least one on every stage.
+std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVariant& variant,
+                                        const std::vector<std::int32_t>& order, const Schedule& schedule);
 
 }  // namespace plumb

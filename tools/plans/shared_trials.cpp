@@ -17,7 +17,8 @@ TrialJson trial_to_json(const PlanTrial& trial) {
     const ScoredPlan& of = *trial.score;
     score = {of.step_ns, of.peak_bytes, of.excess_bytes, of.worst_place, of.bubble_fraction, of.price_per_hour};
   }
-  return {score, trial.roomier.bounds, trial.refused, trial.simulated, trial.skipped};
+  return {score,         trial.roomier.bounds, trial.refused,   trial.simulated,
+          trial.skipped, trial.recompute,      trial.recomputed};
 }
 
 PlanTrial trial_from_json(const TrialJson& json) {
@@ -35,6 +36,8 @@ PlanTrial trial_from_json(const TrialJson& json) {
   trial.refused = json[2].get<std::string>();
   trial.simulated = json[3].get<bool>();
   trial.skipped = json[4].get<bool>();
+  trial.recompute = json[5].get<ActivationRecompute>();
+  trial.recomputed = json[6].get<std::vector<std::int32_t>>();
   return trial;
 }
 

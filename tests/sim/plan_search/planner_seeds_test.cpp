@@ -147,7 +147,8 @@ TEST_CASE("near a plan with replicated stages a shorter step is found: holders m
                           .order = {0, 1, 2, 3},
                           .replicas = {3, 1}};
   const std::int64_t before = simulate_plan(poor, job.price).score.step_ns;
-  SeedSearch search(job);
+  const PlanTrials trials = tried_here;
+  SeedSearch search(job, trials);
   const std::vector<ScoredPlan> begun = search.begin({poor, poor}, {});
   REQUIRE(begun.size() == 1);  // the same twice, and in an order that is the same
   CHECK(begun.front().step_ns == before);
