@@ -59,6 +59,11 @@ std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
     if (found == kNames.end()) throw_unknown("--recompute choice", name, kNames);
     chosen.push_back(static_cast<ActivationRecompute>(found - kNames.begin()));
   }
+  // All layers are a choice of `fitted`, too; tried by itself because that one adds layers only where they are missing.
+  const auto has = [&](ActivationRecompute one) { return std::ranges::find(chosen, one) != chosen.end(); };
+  if (has(ActivationRecompute::kFitted) && !has(ActivationRecompute::kFull)) {
+    chosen.push_back(ActivationRecompute::kFull);
+  }
   return chosen;
 }
 
