@@ -21,6 +21,7 @@
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/options/stages_per_device.hpp"
 #include "tools/tables/rates_text.hpp"
 
 namespace plumb {
@@ -42,29 +43,6 @@ struct CostShape {
   /// Stages that hold layers.
   std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
 };
-
-/// Stages with layers that a device's share of one copy of the model consists of: those of the fullest device, but no
-/// more than an even division gives to each, as a device that holds the whole model does a part of its work only.
-std::int32_t stages_per_device(const Schedule& schedule) {
-  std::vector<std::size_t> places;
-  if (schedule.vocabulary) places = chain_places(*schedule.vocabulary, schedule.num_stages);
-  const auto holds_layers = [&](std::size_t stage) {
-    if (places.empty()) return true;
-    const auto last = static_cast<std::size_t>(schedule.vocabulary->num_layer_stages(schedule.num_stages));
-    return places[stage] >= 1 && places[stage] <= last;
-  };
-  std::int32_t most = 1;
-  for (const auto& replica : schedule.placement) {
-    std::vector<std::int32_t> held(static_cast<std::size_t>(schedule.num_devices));
-    for (std::size_t stage = 0; stage < replica.size(); ++stage) {
-      if (!holds_layers(stage)) continue;
-      for (const DeviceId device : replica[stage]) most = std::max(most, ++held[index(device)]);
-    }
-  }
-  const std::int32_t layers =
-      schedule.vocabulary ? schedule.vocabulary->num_layer_stages(schedule.num_stages) : schedule.num_stages;
-  return std::min(most, std::max(1, (layers + schedule.num_devices - 1) / schedule.num_devices));
-}
 
 /// By a rule of the document or as actions of its lists.
 bool recomputes(const Schedule& schedule) {

@@ -36,7 +36,7 @@ def paced(devices, microbatches, message_ms, factors=None, capacity=0, processes
 
 
 def real(processes):
-    return {"size": ["-p", "2", "-m", "8", "--updates", "6"], "network": "gpt-mini", "schedules": ONE_CHUNK, "devices": 2,
+    return {"size": ["-p", "2", "-m", "8", "--updates", "20"], "network": "gpt-mini", "schedules": ONE_CHUNK, "devices": 2,
             "processes": 2 if processes else 0}
 
 
