@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
+#include "models/import/load_network.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_shape.hpp"
-#include "models/import/load_network.hpp"
 
 TEST_SUITE_BEGIN("models");
 
