@@ -12,9 +12,6 @@
 namespace plumb {
 namespace {
 
-using Does = PipelineFunction::Does;
-using Messages = PipelineFunction::Messages;
-
 /// A call of one of the functions.
 struct FunctionCall {
   const PipelineFunction* function = nullptr;
@@ -34,8 +31,9 @@ std::vector<UnnamedWork> passes_of(const std::vector<FunctionCall>& calls) {
   std::vector<UnnamedWork> all;
   for (const auto& [function, range] : calls) {
     // A function's range may stand around its timer's.
-    if (function->does == Does::kExchange || (!all.empty() && range->start_ns < all.back().end_ns)) continue;
-    all.push_back({.backward = function->does == Does::kBackward,
+    if (function->does == PipelineFunction::Does::kExchange || (!all.empty() && range->start_ns < all.back().end_ns))
+      continue;
+    all.push_back({.backward = function->does == PipelineFunction::Does::kBackward,
                    .begin_ns = range->start_ns,
                    .start_ns = range->start_ns,
                    .end_ns = range->end_ns,
@@ -55,13 +53,14 @@ std::vector<UnnamedWork> work_between(const std::vector<FunctionCall>& calls, co
                   ", so it ran Megatron-LM's interleaved schedule, whose calls do not tell forwards from backwards; "
                   "expected NVTX ranges named forward_step and backward_step around them");
     }
-    if (before != nullptr && before->function->receives != Messages::kNone) {
-      all.push_back({.backward = before->function->receives == Messages::kBackward,
-                     .begin_ns = before->range->end_ns,
-                     .start_ns = before->range->end_ns,
-                     .end_ns = range->start_ns,
-                     .send_begin_ns = range->start_ns,
-                     .send_end_ns = function->sends != Messages::kNone ? range->end_ns : range->start_ns});
+    if (before != nullptr && before->function->receives != PipelineFunction::Messages::kNone) {
+      all.push_back(
+          {.backward = before->function->receives == PipelineFunction::Messages::kBackward,
+           .begin_ns = before->range->end_ns,
+           .start_ns = before->range->end_ns,
+           .end_ns = range->start_ns,
+           .send_begin_ns = range->start_ns,
+           .send_end_ns = function->sends != PipelineFunction::Messages::kNone ? range->end_ns : range->start_ns});
     }
     before = &call;
   }
@@ -76,7 +75,7 @@ class MessageReader {
 
   std::vector<TracedAction> read() {
     for (const auto& [function, range] : calls_) {
-      if (function->does != Does::kExchange) continue;
+      if (function->does != PipelineFunction::Does::kExchange) continue;
       read_side(*range, "c10d::send", function->sends, Op::kSendF, Op::kSendB);
       read_side(*range, "c10d::recv_", function->receives, Op::kRecvF, Op::kRecvB);
     }
@@ -94,12 +93,13 @@ class MessageReader {
     return found;
   }
 
-  void read_side(const TraceRange& call, std::string_view name, Messages carried, Op forward, Op backward) {
-    if (carried == Messages::kNone) return;
+  void read_side(const TraceRange& call, std::string_view name, PipelineFunction::Messages carried, Op forward,
+                 Op backward) {
+    if (carried == PipelineFunction::Messages::kNone) return;
     const std::vector<const TraceRange*> found = inside(call, name);
     if (found.empty()) return;
-    if (carried != Messages::kBoth) {
-      add(carried == Messages::kForward ? forward : backward, *found.front(), *found.back());
+    if (carried != PipelineFunction::Messages::kBoth) {
+      add(carried == PipelineFunction::Messages::kForward ? forward : backward, *found.front(), *found.back());
     } else if (found.size() == 2) {
       // Both go in one batch, those of the previous stage first: it is sent a gradient, and sends an activation.
       const bool sends = forward == Op::kSendF;
@@ -117,8 +117,8 @@ class MessageReader {
   bool only_one_is_forward(const TraceRange& call, bool sends) const {
     bool behind_forward = false;
     for (const auto& [function, range] : calls_) {
-      if (function->does == Does::kExchange) continue;
-      const bool forward = function->does == Does::kForward;
+      if (function->does == PipelineFunction::Does::kExchange) continue;
+      const bool forward = function->does == PipelineFunction::Does::kForward;
       if (range->start_ns >= call.end_ns)
         return sends ? trace_.rank == 0 || behind_forward : trace_.rank != 0 && forward;
       behind_forward = forward;

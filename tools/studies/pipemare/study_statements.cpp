@@ -80,13 +80,15 @@ std::string at_first_rate(const Study& study, const StudyTask& task, const std::
   return text + (of.gap ? quality_text(task, of.quality) + (task.by_accuracy ? " %" : " nats") : "diverged") + ")";
 }
 
-/// Of those, the one that is least behind; null without any.
+/// Of those that did not diverge, the one that is least behind, first of all of those whose best rate is known; null
+/// without any.
 const MethodFigures* closest(const std::vector<MethodFigures>& figures, const std::vector<std::string>& names) {
   const MethodFigures* best = nullptr;
   for (const std::string& name : names) {
     const MethodFigures* of = figures_of(figures, name);
-    if (of == nullptr || !of->gap || !of->bracketed) continue;
-    if (best == nullptr || of->gap->mean < best->gap->mean) best = of;
+    if (of == nullptr || !of->gap || (best != nullptr && best->bracketed && !of->bracketed)) continue;
+    const bool better_known = best != nullptr && of->bracketed && !best->bracketed;
+    if (best == nullptr || better_known || of->gap->mean < best->gap->mean) best = of;
   }
   return best;
 }
@@ -172,6 +174,7 @@ void add_quality_statements(std::vector<Statement>& all, const Study& study, con
                            if (best == nullptr) return "every PipeMare run diverged";
                            const double most = best->gap->mean + best->gap->half_width.value_or(0);
                            std::string text = best->method->title + " " + gap_text(*best);
+                           if (!best->bracketed) text += ", where the best rate may lie beyond";
                            if (!best->task->by_accuracy) return text;
                            if (!best->gap->half_width) return text + ", too few seeds for an interval";
                            return text + (most <= kSameQuality ? ", within" : ", not shown to be within");
@@ -217,15 +220,18 @@ std::string when_it_pays(const std::vector<MeasuredFactor>& measured) {
          factors_text(measured) + "; so it pays only where 1F1B and zero-bubble idle more than that.";
 }
 
-/// "1.57 points (naive 9.66)": how far the best variant of PipeMare, and naive training, end behind.
+/// "1.57 points (naive 9.66)": how far the best variant of PipeMare, and naive training, end behind; at most, where a
+/// better rate may lie beyond those that were tried.
 std::string short_gaps(const StudyTask& task, const std::vector<MethodFigures>& figures) {
   const auto text = [&](const MethodFigures* of) {
     if (of == nullptr) return std::string("not run");
     if (!of->gap) return std::string("diverged");
-    return fixed_text(of->gap->mean * (task.by_accuracy ? 100 : 1), task.by_accuracy ? 1 : 2);
+    return (of->bracketed ? "" : "at most ") +
+           fixed_text(of->gap->mean * (task.by_accuracy ? 100 : 1), task.by_accuracy ? 1 : 2);
   };
-  return text(closest(figures, kPipeMare)) + (task.by_accuracy ? " points" : " nats") + " (naive " +
-         text(figures_of(figures, "naive")) + ")";
+  const MethodFigures* best = closest(figures, kPipeMare);
+  const std::string unit = best == nullptr ? "" : task.by_accuracy ? " points" : " nats";
+  return text(best) + unit + " (naive " + text(figures_of(figures, "naive")) + ")";
 }
 
 /// "1 (naive 0.33)": the best rate of that variant, and of naive training, as shares of the synchronous one.
