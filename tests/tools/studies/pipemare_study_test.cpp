@@ -17,6 +17,7 @@
 #include "tools/studies/pipemare/study_page.hpp"
 #include "tools/studies/pipemare/study_report.hpp"
 #include "tools/studies/pipemare/study_run.hpp"
+#include "tools/studies/pipemare/study_statements.hpp"
 #include "tools/studies/pipemare/time_to_accuracy.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -274,6 +275,19 @@ TEST_CASE("runs that differ in rate, K, D or command are different runs in the t
     CHECK(read[i].command == runs[i].command);
     CHECK(read[i].points == runs[i].points);
   }
+}
+
+TEST_CASE("the answer names a method whose best rate may lie beyond the grid, as at most so far behind") {
+  const Study study = small_study();
+  std::vector<StudyRun> runs = first_grid();
+  for (StudyRun& run : runs) {
+    if (run.method == "t1") run.points.back().loss = 5.4;  // no worse at the edges than between them
+  }
+  runs[8].points.back().loss = 5.1;  // t1 at the highest rate
+  REQUIRE_FALSE(is_bracketed(study.tasks[0], study.methods[2], runs));
+  CHECK(study_answer(study, runs).find("text: at most 0.10 nats (naive 0.00)") != std::string::npos);
+  runs.resize(6);
+  CHECK(study_answer(study, runs).find("text: not run (naive 0.00)") != std::string::npos);
 }
 
 TEST_CASE("methods are stable up to the highest rate below the first that diverges") {
