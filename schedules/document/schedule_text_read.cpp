@@ -167,10 +167,15 @@ class TextReader {
     const std::size_t first = actions.size();
     const std::string_view expected = read_item(full, actions);
     if (!expected.empty()) note(item, "'" + std::string(item) + "': expected " + std::string(expected));
-    for (std::size_t at = first; at < actions.size(); ++at) {
-      if (static_cast<std::int32_t>(actions[at].stage) < kMostDocumentStages) continue;
-      note(item, "'" + std::string(item) + "': expected a stage below " + std::to_string(kMostDocumentStages));
+    const auto out_of_range = [](const Action& one) {
+      return static_cast<std::int32_t>(one.stage) >= kMostDocumentStages;
+    };
+    if (std::find_if(actions.begin() + static_cast<std::ptrdiff_t>(first), actions.end(), out_of_range) ==
+        actions.end()) {
+      return;
     }
+    note(item, "'" + std::string(item) + "': expected a stage below " + std::to_string(kMostDocumentStages));
+    actions.resize(first);  // what refuses the item does not reckon with it either
   }
 
   /// What the lists tell, overridden by what the lines give: as a JSON document in which each value stands on the line

@@ -49,6 +49,13 @@ TEST_CASE("a text with mistakes still has the lists of what can be read, and the
     CHECK(partly.line_of(DeviceId{1}) == 4);
     CHECK(check_order(partly.part()).size() == 1);
   }
+  try {
+    schedule_from_text("d0: 0F0 40000000F1\n", "x.txt");
+    FAIL("expected a mistake");
+  } catch (const PartlyRead& partly) {
+    CHECK(lists_to_text(partly.part()) == "d0: 0F0\n");
+    CHECK(partly.part().num_stages == 1);  // a stage that is refused makes no room for 40 million
+  }
   CHECK_THROWS_AS(schedule_from_text("stage_edges: [[1, 0]]\nd0: 0Q0\n", "x.txt"), Errors);
 }
 
