@@ -89,7 +89,12 @@ std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, con
   source.recipe.apply(row, parallelism);
   // The zero-bubble runtime computes while messages are on their way.
   const bool overlap_messages = facts.overlap_messages || row.schedule.starts_with("ZB-");
-  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster), overlap_messages};
+  return MeasuredJob{row,
+                     network_of(row, source, facts),
+                     parallelism,
+                     *std::move(cluster),
+                     overlap_messages,
+                     facts.flash_version};
 }
 
 std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
@@ -111,7 +116,23 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& 
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
 
-JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
+namespace {
+
+/// Rates of devices are those of FlashAttention 2 and later. The first one is about half as fast (Dao 2023,
+/// arXiv 2307.08691).
+KernelRates rates_of_software(const MeasuredJob& job, KernelRates rates) {
+  constexpr double kFirstFlashAttention = 0.5;
+  if (job.flash_version > 1) return rates;
+  rates.attention_forward *= kFirstFlashAttention;
+  rates.attention_backward *= kFirstFlashAttention;
+  for (AttentionPoint& point : rates.attentions) point.efficiency *= kFirstFlashAttention;
+  return rates;
+}
+
+}  // namespace
+
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& device) {
+  const KernelRates rates = rates_of_software(job, device);
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
