@@ -72,6 +72,31 @@ class ExpertWay {
   std::int64_t experts_;
 };
 
+/// Biases of experts that are added to what they make: Megatron-LM (core_r0.15, `TEGroupedMLP._apply_bias`) splits the
+/// tokens by expert, adds each one's bias times the token's weight, which has 32 bits, puts them together and narrows
+/// them. A number is moved as 28 bytes forward: product 4, sum 2 + 4 + 4, together 8, narrowed 6; and as 40 back: widened
+/// 6, narrowed 6, its product with the bias and with the weight 12 each, together 4. Operations this small take the host
+/// about a quarter of what others do: two for each expert forward, six back. In 8 bits the gradient of each expert is
+/// cast apart, with the sum that its bias gets. Where all is captured, the host knows no counts to split by: products add
+/// them.
+void add_expert_biases(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, std::int64_t local) {
+  const Parallelism& job = shape.parallelism;
+  if (!layer.bias || job.captured == CapturedGraphs::kAll) return;
+  constexpr double kMovedForward = 4 + (2 + 4 + 4) + 8 + 6;
+  constexpr double kMovedBackward = 6 + 6 + 12 + 12 + 4;
+  constexpr std::int64_t kSmallOperations = 4;  // in the time of another
+  const double numbers = static_cast<double>(shape.expert_tokens(layer)) * static_cast<double>(expert_width(layer));
+  const auto launches = [&](std::int64_t each) {
+    return static_cast<std::int32_t>((each * local + kSmallOperations - 1) / kSmallOperations + 2);
+  };
+  kernels.forward.memory(kMovedForward * numbers, launches(2));
+  kernels.input_grad.memory(kMovedBackward * numbers, launches(6));
+  constexpr std::int64_t kProducts = 2;
+  if (job.format != MatrixFormat::kBf16) {
+    kernels.input_grad.memory(0, static_cast<std::int32_t>(kProducts * local), Movement::kCast);
+  }
+}
+
 void add_shared_experts(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape) {
   if (layer.shared_experts == 0) return;
   const bool divided = shape.parallelism.sequence_parallel;
@@ -110,6 +135,7 @@ LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape) {
   way.there(experts.input_grad, false);
   add_mlp(experts, layer, shape,
           {std::max<std::int64_t>(1, taken / local), width, layer.hidden / job.expert_parts(), local, true});
+  add_expert_biases(experts, layer, shape, local);
   way.back(experts.forward);
   way.back(experts.input_grad);
   experts.forward.memory(3 * permuted, launches.back, Movement::kPermute);  // back in order, weighted sum
