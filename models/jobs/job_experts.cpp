@@ -74,11 +74,11 @@ class ExpertWay {
 
 /// Biases of experts that are added to what they make: Megatron-LM (core_r0.15, `TEGroupedMLP._apply_bias`) splits the
 /// tokens by expert, adds each one's bias times the token's weight, which has 32 bits, puts them together and narrows
-/// them. A number is moved as 28 bytes forward: product 4, sum 2 + 4 + 4, together 8, narrowed 6; and as 40 back: widened
-/// 6, narrowed 6, its product with the bias and with the weight 12 each, together 4. Operations this small take the host
-/// about a quarter of what others do: two for each expert forward, six back. In 8 bits the gradient of each expert is
-/// cast apart, with the sum that its bias gets. Where all is captured, the host knows no counts to split by: products add
-/// them.
+/// them. A number is moved as 28 bytes forward: product 4, sum 2 + 4 + 4, together 8, narrowed 6; and as 40 back:
+/// widened 6, narrowed 6, its product with the bias and with the weight 12 each, together 4. Operations this small take
+/// the host about a quarter of what others do: two for each expert forward, six back. In 8 bits the gradient of each
+/// expert is cast apart, with the sum that its bias gets. Where all is captured, the host knows no counts to split by:
+/// products add them.
 void add_expert_biases(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, std::int64_t local) {
   const Parallelism& job = shape.parallelism;
   if (!layer.bias || job.captured == CapturedGraphs::kAll) return;

@@ -51,8 +51,8 @@ std::vector<MemoryChange> MemoryChanges::added_up(InstrIndex i) const {
   for (const std::uint32_t t : messages) {
     if (more <= 0) break;
     const std::int64_t freed = std::min(more, program_.transfers[t].bytes);
-    changes.push_back({i, MemoryPhase::kStart, MemoryClass::kTransfer, plan(i).received, i, -freed,
-                       program_.transfers[t].producer});
+    changes.push_back(
+        {i, MemoryPhase::kStart, MemoryClass::kTransfer, plan(i).received, i, -freed, program_.transfers[t].producer});
     more -= freed;
   }
   return changes;

@@ -17,7 +17,8 @@ namespace plumb {
 ///
 /// Within one position the order is: frees of waited-for sends and evictions, new receive slots (by index of the
 /// transfer), what is held for others from here on, and no longer; at a
-/// start: what several stages sent is added up, the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
+/// start: what several stages sent is added up, the input changes from transfer to its kept class, then stash, outputs,
+/// workspace, weight version; at an end:
 /// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
 /// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
 /// its consumer. Without backwards (forward_only) F frees at its end all that it made.
@@ -111,7 +112,7 @@ void MemoryChanges::start(InstrIndex i, Add&& add) const {
            program_.transfers[t].consumer});
       left -= program_.transfers[t].bytes;
     }
-    if (left < 0) left = everywhere(messages) ? planned.bytes : 0;  // several stages take the value
+    if (!messages.empty() && left < 0) left = everywhere(messages) ? planned.bytes : 0;  // several stages take it
     const bool stays = planned.when == PlannedChange::When::kForValue && !leaves_without_transfer(i);
     add({i, MemoryPhase::kStart, planned.cls, stays ? planned.handed_over : planned.buffer, i, left});
   }

@@ -94,7 +94,8 @@ std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, con
                      parallelism,
                      *std::move(cluster),
                      overlap_messages,
-                     facts.flash_version};
+                     facts.flash_version,
+                     facts.kept_layers};
 }
 
 std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
@@ -129,6 +130,20 @@ KernelRates rates_of_software(const MeasuredJob& job, KernelRates rates) {
   return rates;
 }
 
+Ticks between(Ticks of_format, Ticks kept, double share) {
+  return of_format + static_cast<Ticks>(share * static_cast<double>(kept - of_format));
+}
+
+/// Each stage as if `share` of it took what it takes in `kept`: what recipes say of the last layers is taken for layers
+/// everywhere, since the jobs that say it have one stage.
+void keep_layers(StageCosts& costs, const StageCosts& kept, double share) {
+  for (std::size_t s = 0; s < costs.times.size(); ++s) {
+    for (const auto time : {&StageTimes::f, &StageTimes::b, &StageTimes::i, &StageTimes::w}) {
+      costs.times[s].*time = between(costs.times[s].*time, kept.times[s].*time, share);
+    }
+  }
+}
+
 }  // namespace
 
 JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& device) {
@@ -140,7 +155,14 @@ JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& device) {
     const Partition layers = equal_partition(without_vocabulary(job.network), stages);
     return vocabulary_job_costs(job.network, layers, machine, job.parallelism, *step_schedule(job.row, {}).vocabulary);
   }
-  return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
+  const Partition partition = step_partition(job.row, job.network, stages);
+  JobCosts costs = job_costs(job.network, partition, machine, job.parallelism);
+  if (job.kept_layers > 0) {
+    Parallelism in_16_bits = job.parallelism;
+    in_16_bits.format = MatrixFormat::kBf16;
+    keep_layers(costs.costs, job_costs(job.network, partition, machine, in_16_bits).costs, job.kept_layers);
+  }
+  return costs;
 }
 
 namespace {

@@ -24,8 +24,9 @@ namespace plumb {
 namespace {
 
 constexpr std::array<std::string_view, 12> kData{
-    "vtrain",     "simumax",           "nemo",            "vocabulary-parallel", "vocabulary-rerun", "megatron-lm-ci", "primus",
-    "torchtitan", "zero-bubble-paper", "megatron-papers", "megatron-moe",        "bigscience"};
+    "vtrain",         "simumax",   "nemo",       "vocabulary-parallel", "vocabulary-rerun",
+    "megatron-lm-ci", "primus",    "torchtitan", "zero-bubble-paper",   "megatron-papers",
+    "megatron-moe",   "bigscience"};
 constexpr std::string_view kMark = "<!-- results -->\n";
 
 struct PublicArguments {
