@@ -13,22 +13,40 @@ struct ScanTraffic {
   double states = 0;
   double scores = 0;
   std::int32_t launches = 0;
+  double slower = 1;  ///< than elementwise work that moves as much
 };
 
+/// The scans are written in Triton, and take longer than elementwise work that moves as much. Forward, 8192 tokens of
+/// 128 heads (64 wide, states of 128, one group, chunks of 256) take 0.649 ms on an H100 (vLLM's pull request 27299,
+/// the kernels called "original"), where the bytes above take 0.31 at the rate of elementwise work. Backward: a step of
+/// a Mamba-2 model on an H200 (48 layers, 2048 wide, 4 samples of 4096 tokens; state-spaces/mamba, issue 904) takes
+/// 0.55 s at 6 FLOPs for a token and parameter, of which products are 0.13 and all that is neither product nor scan
+/// 0.12 (the same table, of a Mamba-3 model of that size); 0.01 go to the convolution and 0.03 to the scan forward, and
+/// for what is left these bytes would take 0.05.
+constexpr double kScanForwardSlower = 2.05;
+constexpr double kScanBackwardSlower = 5;
+
 /// Sums of steps, states of chunks, states handed on, scores, results.
-constexpr ScanTraffic kScanForward{.inner = 3, .groups = 4, .states = 4 + 6 + 2, .scores = 8, .launches = 5};
+constexpr ScanTraffic kScanForward{
+    .inner = 3, .groups = 4, .states = 4 + 6 + 2, .scores = 8, .launches = 5, .slower = kScanForwardSlower};
 /// States and scores again in 32 bits, gradients of the states, which are handed back, of the inputs, of both groups,
 /// of the scores and of the steps.
-constexpr ScanTraffic kScanBackward{
-    .inner = 11, .groups = 14, .states = 4 + 8 + 4 + 12 + 2 + 2 + 2, .scores = 32, .launches = 22};
+constexpr ScanTraffic kScanBackward{.inner = 11,
+                                    .groups = 14,
+                                    .states = 4 + 8 + 4 + 12 + 2 + 2 + 2,
+                                    .scores = 32,
+                                    .launches = 22,
+                                    .slower = kScanBackwardSlower};
 
 double scan_bytes(const LayerSpec& layer, const JobShape& shape, const ScanTraffic& traffic) {
   const auto inner = static_cast<double>(mamba_inner(layer));
   const auto chunk = static_cast<double>(kMambaChunk);
   const auto state = static_cast<double>(layer.state);
   const auto groups = static_cast<double>(layer.groups);
-  return static_cast<double>(shape.number_bytes()) * (traffic.inner * inner + traffic.groups * groups * state) +
-         traffic.states * inner * state / chunk + traffic.scores * groups * chunk;
+  const double moved =
+      static_cast<double>(shape.number_bytes()) * (traffic.inner * inner + traffic.groups * groups * state) +
+      traffic.states * inner * state / chunk + traffic.scores * groups * chunk;
+  return traffic.slower * moved;
 }
 
 }  // namespace

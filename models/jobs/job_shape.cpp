@@ -22,7 +22,8 @@ std::int64_t JobShape::expert_tokens(const LayerSpec& layer) const {
 }
 
 bool JobShape::masks(const LayerSpec& layer) const {
-  const bool has_biases = layer.kind != LayerKind::kLatentAttention && layer.kind != LayerKind::kMamba;
+  const bool has_biases =
+      layer.kind != LayerKind::kLatentAttention && layer.kind != LayerKind::kMamba && layer.kind != LayerKind::kMoe;
   return parallelism.dropout.value_or(has_biases && layer.bias);
 }
 

@@ -10,7 +10,7 @@ namespace plumb {
 /// A tensor of 16 bits that a product reads in another format.
 struct CastTensor {
   double numbers = 0;
-  std::int64_t copies = 1;   ///< tensors of one expert each, cast one by one
+  std::int64_t copies = 1;   ///< tensors of one expert each, cast by one call, a kernel for each
   bool made_for_it = false;  ///< a norm or an activation has just made it
   bool shared = false;       ///< parts of it lie on all tensor ranks: one scale for all of them
   bool any_layout = false;   ///< products read 8 bits by rows or by columns: one scale per tensor needs one copy

@@ -167,11 +167,9 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
   return words;
 }
 
-void note_not_followed(const ShellRun& run, LaunchCommand& launch) {
-  constexpr std::string_view kBlocking = "CUDA_LAUNCH_BLOCKING";  // the host waits for every kernel
-  const ShellValues::Words* blocking = run.values.find(kBlocking);
-  if (blocking != nullptr && *blocking == ShellValues::Words{"1"})
-    launch.notes.push_back({LaunchNote::kNotModelled, std::string(kBlocking)});
+void read_surroundings(const ShellRun& run, LaunchCommand& launch) {
+  const ShellValues::Words* blocking = run.values.find("CUDA_LAUNCH_BLOCKING");
+  launch.blocking_launches = blocking != nullptr && *blocking == ShellValues::Words{"1"};
   for (const std::string& part : run.not_followed) {
     std::string shown = part;
     std::erase_if(shown, [](char letter) { return letter == kUnknownBegin || letter == kUnknownEnd; });
@@ -201,7 +199,7 @@ LaunchCommand launch_command(std::string_view script, const std::string& name, c
     add_options(words, name, launch.settings);
   }
   add_job_directives(script, name, launch.settings);
-  note_not_followed(run, launch);
+  read_surroundings(run, launch);
   return launch;
 }
 

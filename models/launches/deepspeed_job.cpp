@@ -26,7 +26,12 @@ void note_deepspeed(const Settings& settings, LaunchJob& job) {
 
 }  // namespace
 
-void shard_bf16_optimizer(bool bf16, LaunchJob& job) {
+void run_by_deepspeed(bool bf16, LaunchJob& job) {
+  // Weights have no accumulator that a product could add to (Megatron's `main_grad`): PyTorch adds up gradients, by
+  // kernels. Those of a bf16 run that its pipeline does not add up in 32 bits are left out: nobody looked them up.
+  if (job.pipeline > 1 || job.parallelism.precision.gradient_bytes == 2) {
+    job.parallelism.weight_gradients = WeightGradients::kSummed;
+  }
   if (!bf16 || job.pipeline == 1 || job.parallelism.zero != ZeroStage::kNone) return;
   job.parallelism.zero = ZeroStage::kOptimizer;
   job.note(LaunchNote::kAssumed, "the optimizer sharded as by ZeRO 1, which DeepSpeed does in a pipeline of bf16");
@@ -79,7 +84,7 @@ LaunchJob deepspeed_job(const Settings& settings) {
   const bool half = settings.flag("fp16.enabled") || settings.text("fp16.enabled", "") == "auto";
   if (!half && !settings.flag("bf16.enabled") && !settings.flag("bfloat16.enabled")) ranks.precision = Precision{};
   if (half) ranks.precision.gradient_bytes = 2;
-  shard_bf16_optimizer(settings.flag("bf16.enabled") || settings.flag("bfloat16.enabled"), job);
+  run_by_deepspeed(settings.flag("bf16.enabled") || settings.flag("bfloat16.enabled"), job);
   note_deepspeed(settings, job);
   return job;
 }

@@ -5,10 +5,10 @@
 
 namespace plumb {
 
-/// Shards the optimizer as DeepSpeed does by itself: a pipeline in bf16 without ZeRO runs its `BF16_Optimizer`, which
-/// keeps the states of a data rank's share, as ZeRO 1, and sums gradients in 4 bytes (deepspeed/runtime/engine.py,
-/// `_do_optimizer_sanity_check`).
-void shard_bf16_optimizer(bool bf16, LaunchJob& job);
+/// What DeepSpeed does by itself. Gradients are added up by kernels of their own. A pipeline in bf16 without ZeRO runs
+/// its `BF16_Optimizer`, which keeps the states of a data rank's share, as ZeRO 1, and sums gradients in 4 bytes
+/// (deepspeed/runtime/engine.py, `_do_optimizer_sanity_check`).
+void run_by_deepspeed(bool bf16, LaunchJob& job);
 
 /// The job of a DeepSpeed configuration: batches, ZeRO, precision, pipeline. It says nothing of the network.
 LaunchJob deepspeed_job(const Settings& settings);

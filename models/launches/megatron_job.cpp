@@ -318,7 +318,7 @@ LaunchJob megatron_job(Settings& settings) {
   set_degrees(settings, job);
   set_precision(settings, job);
   set_sharding(settings, job);
-  if (runs_deepspeed(settings)) shard_bf16_optimizer(settings.flag("bf16") || settings.flag("bf16.enabled"), job);
+  if (runs_deepspeed(settings)) run_by_deepspeed(settings.flag("bf16") || settings.flag("bf16.enabled"), job);
   set_experts(settings, job);
   set_memory(settings, job);
   set_recompute(settings, job);

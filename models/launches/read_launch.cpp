@@ -110,6 +110,7 @@ LaunchJob script_job(std::string_view text, const std::string& name, const Launc
   add_deepspeed_file(launch, context);
   set_given(context, launch.settings);
   LaunchJob job = megatron_job(launch.settings);
+  job.parallelism.blocking_launches = launch.blocking_launches;
   job.notes.insert(job.notes.begin(), launch.notes.begin(), launch.notes.end());
   return job;
 }

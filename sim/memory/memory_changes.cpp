@@ -1,5 +1,7 @@
 #include "sim/memory/memory_changes.hpp"
 
+#include <algorithm>
+
 namespace plumb {
 
 std::vector<MemoryChange> MemoryChanges::moves_before(InstrIndex i) const {
@@ -26,6 +28,34 @@ std::vector<MemoryChange> MemoryChanges::loads_at(InstrIndex i) const {
     if (program_.op_of(t) == Op::kLoad) return moved(t, i, MemoryPhase::kStart);
   }
   return {};
+}
+
+/// Whether all other devices take part in an exchange of `messages` with this one. Then the stage beside does, too,
+/// without a message: every device has a share of a divided vocabulary.
+bool MemoryChanges::everywhere(std::span<const std::uint32_t> messages) const {
+  return messages.size() > 1 && messages.size() + 1 == static_cast<std::size_t>(program_.num_devices);
+}
+
+std::vector<MemoryChange> MemoryChanges::added_up(InstrIndex i) const {
+  std::vector<MemoryChange> changes;
+  std::vector<std::uint32_t> messages;
+  std::int64_t more = -plan(i).received_bytes;
+  for (std::uint32_t w = program_.instrs[i].first_wait; w < program_.instrs[i + 1].first_wait; ++w) {
+    const std::uint32_t t = program_.waits[w].via;
+    if (t >= program_.transfers.size() || program_.is_move(t) || program_.carries_weights(t)) continue;
+    messages.push_back(t);
+    more += program_.transfers[t].bytes;
+  }
+  if (messages.size() < 2 || more <= 0) return changes;
+  if (everywhere(messages)) more += plan(i).received_bytes;
+  for (const std::uint32_t t : messages) {
+    if (more <= 0) break;
+    const std::int64_t freed = std::min(more, program_.transfers[t].bytes);
+    changes.push_back(
+        {i, MemoryPhase::kStart, MemoryClass::kTransfer, plan(i).received, i, -freed, program_.transfers[t].producer});
+    more -= freed;
+  }
+  return changes;
 }
 
 /// EVICT frees, LOAD allocates.

@@ -17,7 +17,8 @@ namespace plumb {
 ///
 /// Within one position the order is: frees of waited-for sends and evictions, new receive slots (by index of the
 /// transfer), what is held for others from here on, and no longer; at a
-/// start: the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
+/// start: what several stages sent is added up, the input changes from transfer to its kept class, then stash, outputs,
+/// workspace, weight version; at an end:
 /// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
 /// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
 /// its consumer. Without backwards (forward_only) F frees at its end all that it made.
@@ -42,6 +43,9 @@ class MemoryChanges {
   std::vector<MemoryChange> moves_before(InstrIndex i) const;
   std::vector<MemoryChange> loads_at(InstrIndex i) const;
   std::vector<MemoryChange> moved(std::uint32_t transfer, InstrIndex at, MemoryPhase phase) const;
+  /// Of the values that several stages send for one, one is left.
+  std::vector<MemoryChange> added_up(InstrIndex i) const;
+  bool everywhere(std::span<const std::uint32_t> messages) const;
 
   template <class Add>
   void before(InstrIndex i, Add&& add) const;
@@ -98,6 +102,7 @@ void MemoryChanges::before(InstrIndex i, Add&& add) const {
 template <class Add>
 void MemoryChanges::start(InstrIndex i, Add&& add) const {
   for (const MemoryChange& change : loads_at(i)) add(change);
+  for (const MemoryChange& change : added_up(i)) add(change);
   for (const PlannedChange& planned : plan(i).start) {
     std::int64_t left = planned.bytes;
     const auto messages =
@@ -107,6 +112,7 @@ void MemoryChanges::start(InstrIndex i, Add&& add) const {
            program_.transfers[t].consumer});
       left -= program_.transfers[t].bytes;
     }
+    if (!messages.empty() && left < 0) left = everywhere(messages) ? planned.bytes : 0;  // several stages take it
     const bool stays = planned.when == PlannedChange::When::kForValue && !leaves_without_transfer(i);
     add({i, MemoryPhase::kStart, planned.cls, stays ? planned.handed_over : planned.buffer, i, left});
   }

@@ -89,7 +89,13 @@ std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, con
   source.recipe.apply(row, parallelism);
   // The zero-bubble runtime computes while messages are on their way.
   const bool overlap_messages = facts.overlap_messages || row.schedule.starts_with("ZB-");
-  return MeasuredJob{row, network_of(row, source, facts), parallelism, *std::move(cluster), overlap_messages};
+  return MeasuredJob{row,
+                     network_of(row, source, facts),
+                     parallelism,
+                     *std::move(cluster),
+                     overlap_messages,
+                     facts.flash_version,
+                     facts.kept_layers};
 }
 
 std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
@@ -111,7 +117,37 @@ std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& 
   return load_cluster(name + "-" + std::to_string(nodes) + "x" + std::to_string(per_node));
 }
 
-JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
+namespace {
+
+/// Rates of devices are those of FlashAttention 2 and later. The first one is about half as fast (Dao 2023,
+/// arXiv 2307.08691).
+KernelRates rates_of_software(const MeasuredJob& job, KernelRates rates) {
+  constexpr double kFirstFlashAttention = 0.5;
+  if (job.flash_version > 1) return rates;
+  rates.attention_forward *= kFirstFlashAttention;
+  rates.attention_backward *= kFirstFlashAttention;
+  for (AttentionPoint& point : rates.attentions) point.efficiency *= kFirstFlashAttention;
+  return rates;
+}
+
+Ticks between(Ticks of_format, Ticks kept, double share) {
+  return of_format + static_cast<Ticks>(share * static_cast<double>(kept - of_format));
+}
+
+/// Each stage as if `share` of it took what it takes in `kept`: what recipes say of the last layers is taken for layers
+/// everywhere, since the jobs that say it have one stage.
+void keep_layers(StageCosts& costs, const StageCosts& kept, double share) {
+  for (std::size_t s = 0; s < costs.times.size(); ++s) {
+    for (const auto time : {&StageTimes::f, &StageTimes::b, &StageTimes::i, &StageTimes::w}) {
+      costs.times[s].*time = between(costs.times[s].*time, kept.times[s].*time, share);
+    }
+  }
+}
+
+}  // namespace
+
+JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& device) {
+  const KernelRates rates = rates_of_software(job, device);
   const auto places = static_cast<std::int32_t>(job.row.pipeline);
   const auto stages = static_cast<std::int32_t>(job.row.pipeline * std::max<std::int64_t>(1, job.row.chunks));
   const JobMachine machine{job.cluster, places, rates};
@@ -119,7 +155,14 @@ JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& rates) {
     const Partition layers = equal_partition(without_vocabulary(job.network), stages);
     return vocabulary_job_costs(job.network, layers, machine, job.parallelism, *step_schedule(job.row, {}).vocabulary);
   }
-  return job_costs(job.network, step_partition(job.row, job.network, stages), machine, job.parallelism);
+  const Partition partition = step_partition(job.row, job.network, stages);
+  JobCosts costs = job_costs(job.network, partition, machine, job.parallelism);
+  if (job.kept_layers > 0) {
+    Parallelism in_16_bits = job.parallelism;
+    in_16_bits.format = MatrixFormat::kBf16;
+    keep_layers(costs.costs, job_costs(job.network, partition, machine, in_16_bits).costs, job.kept_layers);
+  }
+  return costs;
 }
 
 namespace {

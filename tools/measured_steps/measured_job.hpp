@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,7 +21,9 @@ struct MeasuredJob {
   Network network;
   Parallelism parallelism;
   Cluster cluster;
-  bool overlap_messages = false;  ///< devices compute while messages between stages are on their way
+  bool overlap_messages = false;   ///< devices compute while messages between stages are on their way
+  std::int64_t flash_version = 2;  ///< of FlashAttention
+  double kept_layers = 0;          ///< share of the layers whose products stay in 16 bits
 };
 
 /// What the rows of a table mean, where the files lie that a recipe names, and the machine that all rows ran on, where

@@ -262,8 +262,6 @@ Parallelism step_parallelism(const MeasuredStep& row) {
   // Distributed optimizers are the default of the newer recipes.
   if (is_gated(row) && job.replicas() > 1) job.zero = ZeroStage::kOptimizer;
   if (mentions(row.note, "use-distributed-optimizer")) job.zero = ZeroStage::kOptimizer;
-  // Its launch script drops nothing, but the dropout of the sums runs: the published memory holds its masks.
-  if (row.data == "vocabulary-parallel") job.dropout = true;
   if (row.data == "megatron-lm-ci") job.dropout = row.context == 1;
   if (row.data == "simumax") {
     job.fused_loss = true;  // the names of its B200 rows end in _cef: cross-entropy fusion

@@ -79,6 +79,7 @@ void set_weight_gradients(Parallelism& job, const JsonValue& value) {
 constexpr std::array kJobKeys{
     JobKey{"sequence_parallel", set_flag<&Parallelism::sequence_parallel>},
     JobKey{"flash_attention", set_flag<&Parallelism::flash_attention>},
+    JobKey{"dropout", [](Parallelism& job, const JsonValue& value) { job.dropout = value.boolean(); }},
     JobKey{"overlap_gradients", set_flag<&Parallelism::overlap_gradients>},
     JobKey{"overlap_tensor", set_flag<&Parallelism::overlap_tensor>},
     JobKey{"overlap_weights", set_flag<&Parallelism::overlap_weights>},
@@ -121,12 +122,14 @@ void set_job(const JsonValue& settings, Parallelism& job) {
 }
 
 void set_facts(const JsonValue& rule, RecipeFacts& facts) {
-  rule.allow_only(
-      {"when", "network", "cluster", "per_node", "refuse", "overlap_messages", "packed_samples", "job", "why"});
+  rule.allow_only({"when", "network", "cluster", "per_node", "refuse", "overlap_messages", "packed_samples",
+                   "flash_version", "kept_layers", "job", "why"});
   if (const auto network = rule.find("network")) facts.network = network->text();
   if (const auto cluster = rule.find("cluster")) facts.cluster = cluster->text();
   if (const auto per_node = rule.find("per_node")) facts.per_node = per_node->integer(1, 1 << 20);
   if (const auto packed = rule.find("packed_samples")) facts.packed_samples = packed->integer(0, 1 << 30);
+  if (const auto version = rule.find("flash_version")) facts.flash_version = version->integer(1, 4);
+  if (const auto kept = rule.find("kept_layers")) facts.kept_layers = kept->number(0, 1);
   if (const auto overlap = rule.find("overlap_messages")) facts.overlap_messages = overlap->boolean();
   if (const auto refusal = rule.find("refuse")) facts.refusal = refusal->text();
 }

@@ -85,7 +85,8 @@ TEST_CASE("a launch of Megatron-DeepSpeed is BLOOM, cut, sharded and computed as
   // the embedding with its norm and five layers, six in each of the others, five and the head; two parts in a layer
   CHECK(job.partition.bounds == std::vector<std::size_t>{0, 12, 24, 36, 48, 60, 72, 84, 96, 108, 120, 132, 144});
   CHECK(!notes(job, LaunchNote::kUnknown, ""));
-  CHECK(notes(job, LaunchNote::kNotModelled, "CUDA_LAUNCH_BLOCKING"));
+  CHECK(job.parallelism.blocking_launches);  // export CUDA_LAUNCH_BLOCKING=1
+  CHECK(job.parallelism.weight_gradients == WeightGradients::kSummed);
 }
 
 TEST_CASE("a script that another one starts is followed once, with its variables") {

@@ -48,7 +48,7 @@ TEST_CASE(
   const std::vector<MeasuredJob> jobs = published_jobs("zero-bubble-paper");
   const KernelRates rates = rates_without("zero-bubble-paper");
   const std::vector<double> steps = predicted_steps_s(jobs, &rates);
-  CHECK(step_error(jobs, steps) < 0.03);
+  CHECK(step_error(jobs, steps) < 0.043);
   const ChoiceScore choices = choice_score(job_choices(jobs, steps));
   CHECK(choices.jobs == 12);
   CHECK(choices.fastest_found == 12);
@@ -100,8 +100,32 @@ TEST_CASE("steps of other groups are predicted with rates that none of their row
     const KernelRates rates = rates_without(data);
     return step_error(jobs, predicted_steps_s(jobs, &rates));
   };
-  CHECK(error_without("megatron-papers") < 0.04);
-  CHECK(error_without("vocabulary-parallel") < 0.085);
+  CHECK(error_without("megatron-papers") < 0.03);
+  CHECK(error_without("vocabulary-parallel") < 0.035);
+}
+
+TEST_CASE("the vocabulary-parallel jobs are predicted at both lengths, stages too, and so is their second run") {
+  const KernelRates rates = rates_without("vocabulary-parallel");
+  const std::vector<MeasuredJob> jobs = published_jobs("vocabulary-parallel");
+  for (const std::int64_t length : {2048, 4096}) {
+    CAPTURE(length);
+    std::vector<MeasuredJob> of_length;
+    for (const MeasuredJob& job : jobs) {
+      if (job.row.sequence == length) of_length.push_back(job);
+    }
+    CHECK(of_length.size() >= 7);
+    CHECK(step_error(of_length, predicted_steps_s(of_length, &rates)) < 0.05);
+  }
+  const std::string file = testing::in_source("results/public/stage-times.csv");
+  const std::vector<StagePassOfJob> passes = passes_of(jobs, measured_stage_passes(read_text_file(file), file));
+  const std::vector<double> predicted = predicted_passes_s(jobs, passes, &rates);
+  double error = 0;
+  for (std::size_t k = 0; k < passes.size(); ++k) error += std::abs(predicted[k] / passes[k].measured.seconds - 1);
+  CHECK(passes.size() == 128);
+  CHECK(error / static_cast<double>(passes.size()) < 0.035);
+  const std::vector<MeasuredJob> again = published_jobs("vocabulary-rerun");
+  CHECK(again.size() == 20);
+  CHECK(step_error(again, predicted_steps_s(again, &rates)) < 0.075);
 }
 
 TEST_CASE("vTrain's rows of one node are sums: a microbatch adds the same to six digits, whatever else a job has") {
@@ -146,10 +170,10 @@ TEST_CASE("steps are predicted on devices whose tables no step has fitted") {
     const std::vector<MeasuredJob> jobs = published_jobs(data);
     return step_error(jobs, predicted_steps_s(jobs, nullptr));
   };
-  CHECK(error_of("nemo") < 0.155);
-  CHECK(error_of("simumax") < 0.072);
+  CHECK(error_of("nemo") < 0.118);
+  CHECK(error_of("simumax") < 0.068);
   CHECK(error_of("megatron-moe") < 0.115);
-  CHECK(error_of("bigscience") < 0.085);
+  CHECK(error_of("bigscience") < 0.087);
 }
 
 }  // namespace plumb

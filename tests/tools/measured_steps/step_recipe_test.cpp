@@ -39,6 +39,19 @@ TEST_CASE("a rule holds for the rows whose columns it names, and later ones win"
   CHECK(job.format == MatrixFormat::kMxFp8);
 }
 
+TEST_CASE("a recipe says which FlashAttention ran, what stays in 16 bits and whether masks are made") {
+  const StepRecipe recipe =
+      recipe_of(R"({"when": {"gpu": "A100"}, "flash_version": 1, "kept_layers": 0.25, "job": {"dropout": false}})");
+  const RecipeFacts facts = recipe.facts(recipe_row("GPT", "A100"));
+  CHECK(facts.flash_version == 1);
+  CHECK(facts.kept_layers == 0.25);
+  CHECK(recipe.facts(recipe_row("GPT", "H100")).flash_version == 2);
+  Parallelism job;
+  recipe.apply(recipe_row("GPT", "A100"), job);
+  CHECK(job.dropout == false);
+  CHECK_THROWS_AS(recipe_of(R"({"when": {}, "kept_layers": 2})"), Error);
+}
+
 TEST_CASE("a mistake in a recipe is told with its place, whether or not a row meets it") {
   CHECK_THROWS_WITH_AS(recipe_of(R"({"when": {}, "job": {"overlap": true}})"), doctest::Contains("made.json:1:"),
                        Error);
