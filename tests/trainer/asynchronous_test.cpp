@@ -110,18 +110,30 @@ TEST_CASE("every asynchronous schedule of the catalogue reads the versions that 
   }
 }
 
-TEST_CASE("amdp's copies add their gradients up: weights of its published versions, to rounding") {
-  const TrainOptions options = options_for({"amdp", 4, {}, {}});
-  const TrainResult result = train(options);
-  const TrainResult expected = reference_training(options, [](std::int64_t k, std::int64_t stage) {
-    const bool crosses = k >= 4 && k % 4 < 2 && stage < 2;
-    return ReadVersions{k / 4 - (crosses ? 1 : 0), k / 4};
-  });
-  REQUIRE(result.parameters.size() == expected.parameters.size());
-  for (const auto& [name, values] : expected.parameters) {
-    CAPTURE(name);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      CHECK(result.parameters.at(name)[i] == doctest::Approx(values[i]).epsilon(1e-9));
+TEST_CASE("copies that add their gradients up have the weights of their published versions, to rounding") {
+  const std::vector<Case> cases{{"amdp",
+                                 4,
+                                 {},
+                                 [](auto k, auto s) {
+                                   const bool crosses = k >= 4 && k % 4 < 2 && s < 2;
+                                   return reads(k / 4 - (crosses ? 1 : 0), k / 4);
+                                 }},
+                                {"cyclic-dp", 4, {}, [](auto k, auto s) { return delayed(k / 4, s < 3 - k % 4); }},
+                                {"cyclic-dp", 8, {}, [](auto k, auto s) { return delayed(k / 8, s < 3 - k % 8 / 2); }},
+                                {"cyclic-dp", 8, {{"rule", "v1"}}, [](auto k, auto) { return delayed(k / 8, 1); }},
+                                {"acco", 8, {{"rule", "dpu"}}, [](auto k, auto) { return delayed(k / 8, 1); }}};
+  for (const Case& of : cases) {
+    CAPTURE(of.name);
+    CAPTURE(of.m);
+    const TrainOptions options = options_for(of);
+    const TrainResult result = train(options);
+    const TrainResult expected = reference_training(options, of.published);
+    REQUIRE(result.parameters.size() == expected.parameters.size());
+    for (const auto& [name, values] : expected.parameters) {
+      CAPTURE(name);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        CHECK(result.parameters.at(name)[i] == doctest::Approx(values[i]).epsilon(1e-9));
+      }
     }
   }
 }
