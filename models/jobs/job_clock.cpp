@@ -1,5 +1,6 @@
 #include "models/jobs/job_clock.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/costs/time_limits.hpp"
@@ -57,11 +58,22 @@ const DeviceGroup& JobClock::group(GroupAxis axis) const {
       return expert_;
     case GroupAxis::kExpertTensor:
       return expert_tensor_;
+    case GroupAxis::kShards:
+      return shards_;
+    case GroupAxis::kShardCopies:
+      return shard_copies_;
     case GroupAxis::kExpertCopies:
       return expert_copies_;
     default:
       return data_;
   }
+}
+
+double JobClock::to_host_s(double bytes) const {
+  if (host_.bytes_per_s == 0) return 0;
+  double rate = host_.bytes_per_s / host_.devices_per_link;
+  if (host_.host_bytes_per_s > 0) rate = std::min(rate, host_.host_bytes_per_s / devices_per_node_);
+  return static_cast<double>(host_.latency_ns) / kNsPerSecond + bytes / rate;
 }
 
 double JobClock::exchange_s(const ExpertExchange& exchange) const {

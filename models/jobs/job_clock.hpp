@@ -53,12 +53,16 @@ class JobClock {
  public:
   JobClock(const Cluster& cluster, const Parallelism& job, const KernelRates& rates)
       : device_(cluster.devices.front()),
+        host_(cluster.host_link),
+        devices_per_node_(cluster.devices_per_node),
         rates_(rates),
         tensor_(device_group(cluster, job.tensor, 1)),
         context_(device_group(cluster, job.context, job.tensor)),
         expert_(device_group(cluster, job.expert, job.expert_parts())),
         expert_tensor_(device_group(cluster, job.expert_parts(), 1)),
         data_(device_group(cluster, job.replicas(), job.tensor)),
+        shards_(device_group(cluster, job.shard_ranks(), job.tensor)),
+        shard_copies_(device_group(cluster, job.replicas() / job.shard_ranks(), job.tensor * job.shard_ranks())),
         expert_copies_(device_group(cluster, job.expert_replicas(), job.expert_parts() * job.expert)),
         captured_(job.captured),
         blocking_(job.blocking_launches),
@@ -94,14 +98,26 @@ class JobClock {
     return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
   }
 
+  /// On the way to or from the host, while all devices of the node send as much.
+  double to_host_s(double bytes) const;
+
+  /// Of numbers that go from one format to another, in `bytes` read and written.
+  double casting_s(double bytes) const {
+    return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kCast));
+  }
+
  private:
   const DeviceSpec& device_;
+  const HostLink& host_;
+  std::int32_t devices_per_node_;
   const KernelRates& rates_;
   DeviceGroup tensor_;
   DeviceGroup context_;
   DeviceGroup expert_;
   DeviceGroup expert_tensor_;
   DeviceGroup data_;
+  DeviceGroup shards_;
+  DeviceGroup shard_copies_;
   DeviceGroup expert_copies_;
   CapturedGraphs captured_;
   bool blocking_;

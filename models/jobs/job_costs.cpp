@@ -41,7 +41,7 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
     }
     kernels.input_grad.collective(CollectiveOp::kReduceScatter, holders, bytes(job.precision.gradient_bytes), true);
   };
-  add(parameters.dense, GroupAxis::kData);
+  add(parameters.dense, GroupAxis::kShards);
   if (job.expert_replicas() > 1) add(parameters.expert, GroupAxis::kExpertCopies);
 }
 
@@ -79,7 +79,7 @@ void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, 
       return clock.collective_s(CollectiveOp::kAllGather, holders,
                                 static_cast<double>(count) * job.gathered_weight_bytes());
     };
-    return of(parameters.dense, clock.group(GroupAxis::kData)) + of(parameters.expert, clock.expert_copies());
+    return of(parameters.dense, clock.group(GroupAxis::kShards)) + of(parameters.expert, clock.expert_copies());
   };
   const auto first = [&](auto begin, auto end, PassSeconds& pass) {
     const auto layer = std::find_if(begin, end, [&](const LayerSpec& one) { return gather_s(one) > 0; });
@@ -111,36 +111,62 @@ bool reduces_all(const Parallelism& job) {
   return job.weight_gradients == WeightGradients::kSummed && job.precision.gradient_bytes > job.precision.weight_bytes;
 }
 
+/// Gradients are read and written smaller, and the other way round when their sum is there.
+double coding_s(const DeviceParameters& parameters, const Parallelism& job, const JobClock& clock) {
+  if (job.replicas() < 2) return 0;
+  const auto bytes = static_cast<double>(parameters.all() * job.precision.gradient_bytes);
+  return clock.casting_s(2 * bytes * (1 + job.gradient_share));
+}
+
+/// Parameters that the optimizer of one device updates.
+double updated_parameters(const DeviceParameters& parameters, const Parallelism& job) {
+  if (job.zero == ZeroStage::kNone) return static_cast<double>(parameters.all());
+  return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks()) +
+         static_cast<double>(parameters.expert) / static_cast<double>(job.expert_replicas());
+}
+
 UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, const StageTimes& hides) {
   const Parallelism& job = shape.parallelism;
   // Adapters are too small for their messages to count.
   const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : of_stage;
-  const DeviceGroup& data = clock.group(GroupAxis::kData);
+  const DeviceGroup& data = clock.group(GroupAxis::kShards);
   const DeviceGroup& experts = clock.expert_copies();
   const auto over_ranks = [&](CollectiveOp op, double each) {
     return clock.collective_s(op, data, static_cast<double>(parameters.dense) * each) +
            clock.collective_s(op, experts, static_cast<double>(parameters.expert) * each);
   };
-  const auto gradient_bytes = static_cast<double>(job.precision.gradient_bytes);
+  const double gradient_bytes = static_cast<double>(job.precision.gradient_bytes) * job.gradient_share;
   UpdateSeconds update;
   if (job.zero == ZeroStage::kNone) update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
   if (job.zero == ZeroStage::kOptimizer) {
     const CollectiveOp op = reduces_all(job) ? CollectiveOp::kAllReduce : CollectiveOp::kReduceScatter;
     update.reduce_s = over_ranks(op, gradient_bytes);
   }
+  if (job.zero != ZeroStage::kNone) {  // every group has sums of its own
+    const double share =
+        static_cast<double>(parameters.dense) * gradient_bytes / static_cast<double>(job.shard_ranks());
+    update.reduce_s += clock.collective_s(CollectiveOp::kAllReduce, clock.group(GroupAxis::kShardCopies), share);
+  }
   const auto beside = [](double seconds, Ticks pass) {
     return std::max(0.0, seconds - static_cast<double>(pass) / kNsPerSecond);
   };
   if (job.overlap_gradients) update.reduce_s = beside(update.reduce_s, hides.b);
+  if (job.gradient_share < 1) update.reduce_s += coding_s(parameters, job, clock);
   if (job.zero == ZeroStage::kOptimizer || job.zero == ZeroStage::kGradients) {
     update.gather_s = over_ranks(CollectiveOp::kAllGather, job.gathered_weight_bytes());
     if (job.overlap_parameters) update.gather_s = beside(update.gather_s, hides.f);
   }
   // Gradient read, weight and state read and written, by whoever holds the state.
-  const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
   const auto each = static_cast<double>(job.precision.gradient_bytes + 2 * job.precision.weight_bytes +
                                         2 * job.precision.optimizer_bytes);
+  if (job.storage_bytes_per_s > 0) {
+    const double held = updated_parameters(parameters, job);
+    const auto sent = gradient_bytes + static_cast<double>(job.precision.weight_bytes);
+    update.optimizer_s = held * each / job.storage_bytes_per_s + clock.to_host_s(held * sent);
+    return update;
+  }
+  const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
   update.optimizer_s = clock.updating_s(held * each);
   return update;
 }
@@ -276,7 +302,7 @@ struct JobPrices::State {
     const bool shares = job.adapter_rank == 0 && all.dense > 0 && all.expert == 0;
     if (shares) {
       StageMemory held;
-      const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.replicas() : 1;
+      const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.shard_ranks() : 1;
       held.optimizer_bytes = all.dense * job.precision.optimizer_bytes / holders;
       UpdateSeconds update = update_seconds(all, shape, clock, held, {});
       if (job.overlap_gradients) update.reduce_s = 0;

@@ -169,7 +169,7 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
                              const DeviceParameters& parameters, std::size_t again) {
   const Parallelism& job = shape.parallelism;
-  const bool gathers = job.zero == ZeroStage::kWeights && job.replicas() > 1;
+  const bool gathers = job.zero == ZeroStage::kWeights && job.shard_ranks() > 1;
   std::int64_t largest = 0;
   for (const LayerSpec& layer : layers) {
     if (gathers) largest = std::max(largest, device_parameters(layer, shape).all());
@@ -177,7 +177,8 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   const auto held_of = [&](const DeviceParameters& some, double each, ZeroStage from) {
     const bool divided = job.zero >= from;
     const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };
-    return sharded(of(some.dense), divided, job.replicas()) + sharded(of(some.expert), divided, job.expert_replicas());
+    return sharded(of(some.dense), divided, job.shard_ranks()) +
+           sharded(of(some.expert), divided, job.expert_replicas());
   };
   const DeviceParameters trained = job.adapter_rank == 0 ? parameters : trained_parameters(layers, shape);
   const auto bytes = [&](std::int64_t each, ZeroStage from) {
@@ -193,7 +194,8 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
     memory.weight_bytes += bytes(job.precision.weight_bytes, ZeroStage::kWeights);
   }
   memory.gradient_bytes = bytes(job.precision.gradient_bytes + unsummed_bytes(job), ZeroStage::kGradients);
-  memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
+  const bool in_storage = job.storage_bytes_per_s > 0;
+  if (!in_storage) memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
   memory.stash = stage_stash(layers, shape, again);
   // ZeRO-3 has the layer that computes and the next one as a whole.
   const std::int64_t gathered = gathers ? 2 * largest * job.precision.weight_bytes : 0;
@@ -208,7 +210,7 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   memory.workspace_w_bytes = workspace(peaks.weight_grad, 0);
   // The optimizer reads gradients of 32 bits.
   const std::int64_t widened =
-      job.precision.gradient_bytes < kWideGradient ? bytes(kWideGradient, ZeroStage::kOptimizer) : 0;
+      job.precision.gradient_bytes < kWideGradient && !in_storage ? bytes(kWideGradient, ZeroStage::kOptimizer) : 0;
   memory.workspace_u_bytes = held - gathered + widened;
   return memory;
 }

@@ -69,6 +69,24 @@ void check_expert_ranks(const Parallelism& job) {
   }
 }
 
+void check_shards(const Parallelism& job, bool experts) {
+  if (!(job.gradient_share > 0 && job.gradient_share <= 1)) {
+    throw Error("parallelism: expected a share of the bytes of gradients above 0 and up to 1");
+  }
+  if (!(job.storage_bytes_per_s >= 0)) throw Error("parallelism: expected a rate of storage devices of at least 0");
+  if (job.gradient_share < 1 && job.zero >= ZeroStage::kGradients) {
+    throw Error(
+        "parallelism: compressed gradients: expected a ZeRO stage of at most 1, which reduces them once an update");
+  }
+  if (job.shard_group == 0) return;
+  const std::string group = "parallelism: shard group" + in_brackets(job.shard_group);
+  if (job.shard_group < 0 || job.replicas() % job.shard_group != 0) {
+    throw Error(group + " must divide context x data" + in_brackets(job.replicas()));
+  }
+  if (job.zero == ZeroStage::kNone) throw Error(group + ": expected a ZeRO stage of at least 1");
+  if (experts) throw Error(group + ": expected a network without experts, whose copies are other ranks");
+}
+
 }  // namespace
 
 double Parallelism::gathered_weight_bytes() const {
@@ -91,6 +109,7 @@ void check_parallelism(const Network& network, const Parallelism& job) {
                 std::to_string(job.expert));
   }
   check_expert_ranks(job);
+  check_shards(job, experts);
   const std::int64_t sequence = job.sequence > 0 ? job.sequence : network.sequence;
   const std::int64_t parts = job.context * (job.sequence_parallel ? job.tensor : 1);
   if (sequence % parts != 0) {

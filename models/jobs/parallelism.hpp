@@ -83,13 +83,21 @@ struct Parallelism {
   RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
-  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are
-                                  ///< trained; 0: everything is
+  std::int64_t adapter_rank = 0;   ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are
+                                   ///< trained; 0: everything is
+  std::int64_t shard_group = 0;    ///< ZeRO shards over so many neighbours of the ranks that hold the same weights, and
+                                   ///< every such group holds all of them (MiCS); 0: over all ranks
+  double gradient_share = 1;       ///< bytes of a gradient on its way to other ranks, relative to those of one that is
+                                   ///< not compressed
+  double storage_bytes_per_s = 0;  ///< storage devices keep the state of the optimizer and update it, so many bytes a
+                                   ///< second for every device of the job (Smart-Infinity); 0: devices do it themselves
 
   /// Devices of one pipeline stage.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
   /// Devices that hold the same dense weights.
   std::int64_t replicas() const { return context * data; }
+  /// Devices over which ZeRO shards dense weights.
+  std::int64_t shard_ranks() const { return shard_group > 0 ? shard_group : replicas(); }
   /// Devices that divide one expert, and devices that hold the same part of the same experts.
   std::int64_t expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
   std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }
@@ -104,8 +112,9 @@ struct Parallelism {
 };
 
 /// Throws `Error` when `network` cannot be divided like this: heads, widths and experts that a degree does not divide,
-/// expert ranks without a layer with experts, context degrees that do not divide the sequence, and experts that are
-/// divided otherwise than the dense layers where the tokens are not (no sequence parallelism).
+/// expert ranks without a layer with experts, context degrees that do not divide the sequence, experts that are divided
+/// otherwise than the dense layers where the tokens are not (no sequence parallelism), shard groups that do not divide
+/// the ranks with the same weights or are not for ZeRO or a network with experts, and shares of gradients beyond 1.
 void check_parallelism(const Network& network, const Parallelism& parallelism);
 
 }  // namespace plumb

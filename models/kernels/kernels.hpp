@@ -13,7 +13,16 @@
 namespace plumb {
 
 /// Who takes part in a collective of a layer.
-enum class GroupAxis : std::uint8_t { kTensor, kContext, kExpert, kExpertTensor, kData, kExpertCopies };
+enum class GroupAxis : std::uint8_t {
+  kTensor,
+  kContext,
+  kExpert,
+  kExpertTensor,
+  kData,
+  kShards,
+  kShardCopies,
+  kExpertCopies
+};
 
 /// What a kernel that only moves bytes does: each kind reaches a share of the memory's rate of its own.
 enum class Movement : std::uint8_t {

@@ -117,6 +117,11 @@ constexpr std::array kMethods{
                .summary = "SYNC_WEIGHTS adds up what all holders have changed since the last one, instead of a mean",
                .source = "Park et al., HetPipe, arXiv 2005.14038",
                .buffers = "1; with a sync_distance of D > 0: D + 2"},
+    MethodSpec{
+        .name = "acco",
+        .summary = "of two updates the first is tentative: the second starts before it, with the gradients of both",
+        .source = "Nabli et al., ACCO, arXiv 2406.02613; released code",
+        .buffers = "3 (the true weights, and two moments of the optimizer)"},
 };
 
 }  // namespace

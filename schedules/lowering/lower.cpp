@@ -172,6 +172,7 @@ Program unfolded(State& state) {
     keep_for_rollback(state);
   }
   count_correction_buffers(state.schedule, state.program);
+  count_gradient_blocks(state);
   add_runtime(state);
   check_time(state.program, "schedule '" + state.schedule.name + "'");
   return std::move(state.program);

@@ -85,6 +85,8 @@ void add_holders(State& state);
 void add_lanes(State& state);
 /// Collectives, and which updates wait for them.
 void add_collectives(State& state);
+/// Which holders need two blocks of gradients.
+void count_gradient_blocks(State& state);
 /// Who waits for which LOAD.
 void find_load_waits(State& state);
 /// Waits of all instrs.

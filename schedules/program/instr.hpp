@@ -33,7 +33,9 @@ struct Holder {
   ReplicaId replica{};
   StageId stage{};
   DeviceId device{};
-  bool weights_start_away = false;      ///< on the host, because the first move of its weights is a LOAD
+  bool weights_start_away = false;  ///< on the host, because the first move of its weights is a LOAD
+  /// Two where gradients of an update begin while those of the update before, which were reduced, wait for their U.
+  std::int8_t gradient_blocks = 1;
   std::int32_t correction_buffers = 0;  ///< copies of the weights that live the whole run, besides the weights
 
   friend bool operator==(const Holder&, const Holder&) = default;

@@ -82,6 +82,9 @@ std::int32_t of_wsp(const Schedule& schedule, const Method&, const MethodPlace&)
   return distance == 0 ? 1 : distance + 2;
 }
 
+/// The true weights, and up to two moments of the optimizer.
+std::int32_t always_three(const Schedule&, const Method&, const MethodPlace&) { return 3; }
+
 struct BufferRule {
   std::string_view name;
   std::int32_t (*buffers)(const Schedule&, const Method&, const MethodPlace&);
@@ -99,6 +102,7 @@ constexpr std::array kRules{
     BufferRule{"dc-asgd", of_compensation},
     BufferRule{"elastic", of_elastic},
     BufferRule{"wsp", of_wsp},
+    BufferRule{"acco", always_three},
 };
 
 }  // namespace

@@ -202,7 +202,7 @@ void append_resident(const Program& program, const Holder& holder, std::vector<P
   if (!moves_weights(program, holder)) append(MemoryClass::kWeights, "weights", own_weights(program, holder));
   if (program.forward_only) return;
   append(MemoryClass::kWeightVersions, "corrections", memory.updated_bytes() * holder.correction_buffers);
-  append(MemoryClass::kGradients, "gradients", memory.gradient_bytes);
+  append(MemoryClass::kGradients, "gradients", memory.gradient_bytes * holder.gradient_blocks);
   append(MemoryClass::kOptimizer, "optimizer", memory.optimizer_bytes);
 }
 
@@ -334,7 +334,7 @@ MemoryByClass MemoryModel::resident(DeviceId device) const {
     if (!holder.weights_start_away) of(bytes, MemoryClass::kWeights) += own_weights(program(), holder);
     if (program().forward_only) continue;
     of(bytes, MemoryClass::kWeightVersions) += memory.updated_bytes() * holder.correction_buffers;
-    of(bytes, MemoryClass::kGradients) += memory.gradient_bytes;
+    of(bytes, MemoryClass::kGradients) += memory.gradient_bytes * holder.gradient_blocks;
     of(bytes, MemoryClass::kOptimizer) += memory.optimizer_bytes;
   }
   return bytes;

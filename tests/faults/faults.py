@@ -74,7 +74,7 @@ CASES = {
     'plan': Case('plan --network gpt-tiny --cluster h100-1x2 --batch 4 --simulations 5 --json a.json --html a.html -o s.json',
                  ['a.json', 'a.html', 's.json'], times=True),
     'search': Case('search -p 2 -m 3 --simulations 50 --json a.json -o s.json', ['a.json', 's.json']),
-    'campaign': Case('campaign --mtbf 2 --nodes 24 --hours 2 --layouts bamboo-gpt2 --json a.json --html a.html', ['a.json', 'a.html']),
+    'campaign': Case('campaign --mtbf 2 --nodes 24 --hours 2 --layouts bamboo-gpt2 --json a.json --html a.html --svg a.svg', ['a.json', 'a.html', 'a.svg']),
     'plan --method': Case('plan --method pipedream --network gpt-tiny --cluster h100-1x2 --json a.json', ['a.json']),
     'stability': Case('stability delay t2 --tau 1,3 --svg a.svg --html a.html --json a.json --csv a.csv',
                       ['a.svg', 'a.html', 'a.json', 'a.csv']),

@@ -70,6 +70,21 @@ TEST_CASE("asynchronous schedules are busy all the time once full, at equal stag
   }
 }
 
+TEST_CASE("a half of acco takes its passes or its reduction, whichever is longer; data parallelism takes both") {
+  constexpr double kHalves = 8;
+  constexpr double kPasses = 2 * 3;
+  for (const int reduction : {0, 1, 5, 6, 7, 20}) {
+    CAPTURE(reduction);
+    const std::string cost = "F=1,B=2,AR=" + std::to_string(reduction);
+    const Timeline hidden = simulated({.name = "acco", .p = 4, .m = 8, .cost = cost, .updates = 8});
+    CHECK(in_units(hidden.makespan, hidden.base) ==
+          kPasses + (kHalves - 1) * std::max<double>(kPasses, reduction) + reduction);
+    const Timeline shown =
+        simulated({.name = "dapple", .p = 4, .m = 16, .cost = cost, .updates = 4, .options = {{"replicas", "4"}}});
+    CHECK(in_units(shown.makespan, shown.base) == kHalves / 2 * (2 * kPasses + reduction));
+  }
+}
+
 TEST_CASE("utilization of pipemare in slots over gpipe is (N + P - 1) / N: 14.25, 7.625 and 4.3125 at P = 107") {
   for (const auto& [n, gain] : std::map<std::int64_t, double>{{8, 14.25}, {16, 7.625}, {32, 4.3125}}) {
     CAPTURE(n);

@@ -134,7 +134,7 @@ TEST_CASE("while gradients are reduced nobody touches them: copies of a stage, t
   };
   for (const double clip : {0.0, 0.5}) {
     CAPTURE(clip);
-    for (const std::string name : {"chimera", "dualpipe", "cyclic-dp", "pipedream"}) {
+    for (const std::string name : {"chimera", "dualpipe", "cyclic-dp", "pipedream", "acco"}) {
       CAPTURE(name);
       for (const std::int32_t p : {2, 4}) {
         const ScheduleSpec& spec = *std::ranges::find(schedule_catalogue(), name, &ScheduleSpec::name);

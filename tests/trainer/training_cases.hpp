@@ -78,7 +78,6 @@ inline bool divides_vocabulary(const ScheduleSpec& spec) {
 /// Nothing where it does not do p, or divides the vocabulary.
 inline std::optional<TrainOptions> tiny_run(const ScheduleSpec& spec, ScheduleParams params, bool tied = false) {
   if (!spec.synchronous) params.updates = 0;
-  if (spec.name == "cyclic-dp") params.num_microbatches = params.num_devices;  // the trainer refuses more
   auto schedule = testing::smallest(spec, params);
   if (!schedule || schedule->vocabulary) return std::nullopt;
   const std::int32_t blocks = blocks_for(schedule->num_stages);

@@ -46,4 +46,7 @@ std::string campaign_json(const CampaignAnswer& answer);
 /// A page with nodes, layouts and uses of time of every rule over the hours, and the tables.
 std::string campaign_page(const CampaignAnswer& answer);
 
+/// The picture of the first rule on that page.
+std::string campaign_svg(const CampaignAnswer& answer);
+
 }  // namespace plumb

@@ -4,6 +4,7 @@
 #include "tools/campaign/campaign_answer.hpp"
 #include "tools/campaign/campaign_tables.hpp"
 #include "tools/reports/plot_page.hpp"
+#include "tools/reports/plot_svg.hpp"
 
 namespace plumb {
 namespace {
@@ -88,6 +89,10 @@ Plot campaign_plot(const CampaignAnswer& answer, const CampaignOutcome& outcome)
 PlotTable page_table(const CampaignTable& table) { return {.head = table.head, .rows = table.rows}; }
 
 }  // namespace
+
+std::string campaign_svg(const CampaignAnswer& answer) {
+  return svg_plot(campaign_plot(answer, answer.outcomes.front()));
+}
 
 std::string campaign_page(const CampaignAnswer& answer) {
   PlotPage page{.title = "campaign", .note = answer.job + "; " + campaign_nodes(answer), .cards = {}};

@@ -22,6 +22,7 @@ constexpr std::array kWeightPolicies{
     Words{"stash", "a backward reads the version that its forward read; older versions are kept for it"},
     Words{"vertical_sync", "every stage reads the version that the first stage read; older versions are kept for it"},
     Words{"double_buffer", "passes read weights that are at most one update old; two versions are kept"},
+    Words{"delay", "passes read the version that was there an update before"},
     Words{"latest", "every pass reads the newest version, the only one that is kept"},
     Words{"predicted", "passes read weights that are predicted from the newest version"}};
 

@@ -19,26 +19,31 @@ ExitStatus run_campaign_command(const CommandLine& arguments) {
   CampaignQuestion question;
   std::string json;
   std::string html;
+  std::string svg;
   question.add_to(parser);
   parser.group("Output")
       .text("json", json, "FILE", "the answer with all phases (- is standard output)")
-      .text("html", html, "FILE", "page with nodes, layouts and uses of time (- is standard output)");
+      .text("html", html, "FILE", "page with nodes, layouts and uses of time (- is standard output)")
+      .text("svg", svg, "FILE", "picture of the best rule's nodes and uses of time (- is standard output)");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
-  check_distinct_outputs({json, html});
+  check_distinct_outputs({json, html, svg});
   if (const std::vector<double> times = question.failure_times(); times.size() > 1) {
-    if (!json.empty() || !html.empty())
-      throw Error("campaign: --json and --html show one --mtbf, expected not several");
+    if (!json.empty() || !html.empty() || !svg.empty())
+      throw Error("campaign: --json, --html and --svg show one --mtbf, expected not several");
     print(campaign_sweep_text(question.answers(), times));
     return ExitStatus::kDone;
   }
   std::optional<OutputFile> json_file;
   std::optional<OutputFile> html_file;
+  std::optional<OutputFile> svg_file;
   if (!json.empty()) json_file.emplace(json);
   if (!html.empty()) html_file.emplace(html);
+  if (!svg.empty()) svg_file.emplace(svg);
   const CampaignAnswer answer = question.answer();
   if (json_file) json_file->finish(campaign_json(answer));
   if (html_file) html_file->finish(campaign_page(answer));
-  if (json != "-" && html != "-") print(campaign_text(answer));
+  if (svg_file) svg_file->finish(campaign_svg(answer));
+  if (json != "-" && html != "-" && svg != "-") print(campaign_text(answer));
   return ExitStatus::kDone;
 }
 

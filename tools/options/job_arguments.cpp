@@ -53,6 +53,12 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
             "what the host starts as one captured graph (CUDA graph): dense (of every layer all but the experts), all "
             "(the whole pass) (default: none)")
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
+      .whole("shard-group", shard_group, {},
+             "ZeRO shards over groups of so many neighbouring ranks (MiCS) (default: over all)")
+      .real("compress-gradients", compress_gradients, {},
+            "bytes of reduced gradients, relative to those not compressed (default: 1)")
+      .real("storage-update", storage_update, {},
+            "storage devices keep and update the optimizer's state: GB/s for each device (Smart-Infinity)")
       .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
       .flag("overlap-parameters", overlap_parameters, "overlap ZeRO's gathering of new weights with the first forward")
       .flag("overlap-tensor", overlap_tensor, "overlap the TP all-reduce of input gradients with W")
@@ -65,8 +71,9 @@ bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
                         no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
                         overlap_experts || cp_by_heads;
-  return described || degrees.any() || switched || capacity || imbalance || adapter_rank || !dispatcher.empty() ||
-         !captured.empty() || !weight_gradients.empty() || !rates.empty();
+  return described || degrees.any() || switched || capacity || imbalance || adapter_rank || shard_group ||
+         compress_gradients || storage_update || !dispatcher.empty() || !captured.empty() ||
+         !weight_gradients.empty() || !rates.empty();
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
@@ -98,6 +105,9 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   job.overlap_weights &= !no_prefetch;
   job.low_precision_dispatch |= low_precision_dispatch;
   job.adapter_rank = adapter_rank.value_or(job.adapter_rank);
+  job.shard_group = shard_group.value_or(job.shard_group);
+  if (storage_update) job.storage_bytes_per_s = *storage_update * 1e9;
+  job.gradient_share = compress_gradients.value_or(job.gradient_share);
   if (!described || precision) job.precision = precision.value_or(kMixedPrecision);
   if (!described || precision) job.format = format;
   if (const auto recompute = layer_recompute_of(degrees.recompute)) {

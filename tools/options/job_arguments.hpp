@@ -34,6 +34,9 @@ struct JobArguments {
   bool low_precision_dispatch = false;
   std::string captured;
   bool no_prefetch = false;
+  std::optional<std::int64_t> shard_group;
+  std::optional<double> compress_gradients;
+  std::optional<double> storage_update;
   std::optional<Parallelism> described;  ///< by a launch file: what no option says
   std::string rates;                     ///< document of the devices' rates; empty: built in
 

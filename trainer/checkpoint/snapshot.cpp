@@ -138,6 +138,9 @@ class Taker {
       rest = rest.subspan(size);
     }
     add_numbers(holder_name(number) + ".gradients", blocks.gradients->span());
+    if (blocks.handed_over->bytes() > 0) {
+      add_numbers(holder_name(number) + ".handed_over", blocks.handed_over->span());
+    }
     add_numbers(holder_name(number) + ".optimizer", holder.optimizer_state());
     for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
       add_numbers(holder_name(number) + ".correction" + std::to_string(i), (*blocks.corrections)[i].span());
@@ -360,6 +363,9 @@ class Restorer {
       fill(memory, block.span(), holder_name(number) + ".version" + std::to_string(version));
     }
     fill(memory, blocks.gradients->span(), holder_name(number) + ".gradients");
+    if (blocks.handed_over->bytes() > 0) {
+      fill(memory, blocks.handed_over->span(), holder_name(number) + ".handed_over");
+    }
     fill(memory, holder.optimizer_state(), holder_name(number) + ".optimizer");
     for (std::size_t i = 0; i < blocks.corrections->size(); ++i) {
       fill(memory, (*blocks.corrections)[i].span(), holder_name(number) + ".correction" + std::to_string(i));

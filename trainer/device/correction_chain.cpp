@@ -1,5 +1,6 @@
 #include "trainer/device/correction_chain.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace plumb {
@@ -55,6 +56,10 @@ void CorrectionChain::before_update(UpdateStep& step, const CorrectedHolder& hol
 
 void CorrectionChain::after_update(const UpdateStep& step, const CorrectedHolder& holder) {
   for (Link& link : links_) link.correction->after_update(step, with_buffers(holder, link.buffers));
+}
+
+bool CorrectionChain::carries_gradients(std::int64_t update) const {
+  return std::ranges::any_of(links_, [&](const Link& link) { return link.correction->carries_gradients(update); });
 }
 
 std::vector<std::int64_t*> CorrectionChain::notes() {

@@ -23,6 +23,7 @@ class CorrectionChain {
   double rate_factor(std::int64_t update) const;
   void before_update(UpdateStep& step, const CorrectedHolder& holder);
   void after_update(const UpdateStep& step, const CorrectedHolder& holder);
+  bool carries_gradients(std::int64_t update) const;
   std::vector<std::int64_t*> notes();
 
  private:

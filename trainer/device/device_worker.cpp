@@ -399,17 +399,18 @@ void DeviceWorker::show_gradients(HolderState& holder, std::int64_t microbatch) 
   if (!here) arena_.memory().write(there.data(), scratch);
 }
 
-/// The parts of this holder's gradients that a collective adds up.
+/// The parts of this holder's handed over gradients that a collective adds up.
 std::vector<std::span<std::byte>> DeviceWorker::reduced_pieces(std::uint32_t collective, HolderState& holder) const {
   std::vector<std::span<std::byte>> pieces;
   for (const ByteRange& range : plan_.reduced_ranges(collective, holder.stage())) {
-    pieces.emplace_back(holder.gradients() + range.begin, static_cast<std::size_t>(range.end - range.begin));
+    pieces.emplace_back(holder.update_gradients() + range.begin, static_cast<std::size_t>(range.end - range.begin));
   }
   return pieces;
 }
 
 /// Gives this holder's gradients to the collectives that the instr joins.
 void DeviceWorker::reduce(InstrIndex at, HolderState& holder) {
+  if (plan_.row(at).op == Op::kReduceGrad) holder.hand_over_gradients();
   for (const std::uint32_t j : plan_.joins.of(at)) {
     const Joining& joining = plan_.joinings[j];
     std::vector<std::byte> weights;
@@ -438,8 +439,7 @@ void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
 /// Brings this holder's newest weights together with those of the other members.
 void DeviceWorker::collect_weights(std::uint32_t collective, HolderState& holder) {
   std::vector<std::byte> sum(static_cast<std::size_t>(holder.layout().memory.weight_bytes));
-  const std::array<std::span<std::byte>, 1> pieces{sum};
-  outputs_.transport.collect(collective, pieces);
+  outputs_.transport.collect(collective, std::array{std::span<std::byte>(sum)});
   holder.take_weights(std::move(sum), plan_.program.collectives[collective].members.size());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "trainer/device/queued_stage.hpp"
 #include "trainer/numbers/gradient_clip.hpp"
@@ -24,6 +25,10 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
   place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
   if (!plan.program.forward_only) {
     gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
+    if (plan.program.holders[holder].gradient_blocks > 1) {
+      handed_over_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
+      memory().fill(gradients_.span(), std::byte{0});
+    }
     state_ = arena.allocate(MemoryClass::kOptimizer, layout_->memory.optimizer_bytes);
     for (std::int32_t i = 0; i < plan.program.holders[holder].correction_buffers; ++i) {
       corrections_.push_back(arena.allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes));
@@ -96,7 +101,7 @@ const std::byte* HolderState::weights(const WeightRead& read) {
 }
 
 HolderState::Blocks HolderState::blocks() {
-  return {&weights_, &gradients_, &versions_, &corrections_, chain_.notes()};
+  return {&weights_, &gradients_, &handed_over_, &versions_, &corrections_, chain_.notes()};
 }
 
 const std::byte* HolderState::weights(std::int32_t version) const {
@@ -169,7 +174,7 @@ void HolderState::begin_update(bool keep, bool with_state) {
 void HolderState::keep_last_gradients() {
   if (!plan_->options.observation.keep_parameters) return;
   std::vector<std::byte> scratch;
-  const std::span<const std::byte> gradients = memory().view(gradients_.span(), scratch);
+  const std::span<const std::byte> gradients = memory().view(update_block().span(), scratch);
   last_gradients_.assign(gradients.begin(), gradients.end());
 }
 
@@ -201,6 +206,12 @@ void HolderState::update(std::int32_t forward_version) {
   chain_.after_update(step, corrected(nullptr));
 }
 
+void HolderState::hand_over_gradients() {
+  if (handed_over_.bytes() == 0) return;
+  if (chain_.carries_gradients(updates_done_)) memory().copy(handed_over_.data(), gradients_.span());
+  std::swap(gradients_, handed_over_);
+}
+
 void HolderState::propose(const std::optional<UpdateDecision>& decision) {
   keep_last_gradients();
   proposed_ = decision;
@@ -218,7 +229,7 @@ void HolderState::validate(const UpdateDecision& decision) {
     if (proposed_) ++updates_rolled_back_;
     if (decision.applies) step(proposed_scale_ * decision.factor);
   }
-  memory().fill(gradients_.span(), std::byte{0});
+  memory().fill(update_block().span(), std::byte{0});
   ++(decision.applies ? updates_done_ : updates_skipped_);
   proposed_.reset();
 }

@@ -33,7 +33,10 @@ class HolderState {
   StageId stage() const { return plan_->program.holders[holder_].stage; }
   /// The arithmetic of one part of a microbatch.
   StageBackend& backend(std::size_t part) { return *backends_[part]; }
-  std::byte* gradients() { return gradients_.data(); }
+  std::byte* gradients() { return gradients_.data(); }             ///< that backwards add to
+  std::byte* update_gradients() { return update_block().data(); }  ///< that the next U applies
+  /// REDUCE_GRAD, with two blocks: what was added up waits in one for its U, and backwards add to the other.
+  void hand_over_gradients();
   std::int32_t version() const { return version_; }
 
   /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
@@ -85,6 +88,7 @@ class HolderState {
   struct Blocks {
     Block* weights = nullptr;
     Block* gradients = nullptr;
+    Block* handed_over = nullptr;  ///< empty where the holder has one block of gradients
     std::map<std::int32_t, Block>* versions = nullptr;
     std::vector<Block>* corrections = nullptr;
     std::vector<std::int64_t*> notes;  ///< of the methods
@@ -114,7 +118,8 @@ class HolderState {
   /// An update without methods, with the gradients times `gradient_scale`, which stay.
   void step(double gradient_scale);
   CorrectedHolder corrected(const std::byte* forward_weights);
-  HolderBlocks holder_blocks() { return {weights_.data(), gradients_.data(), state_.data()}; }
+  Block& update_block() { return handed_over_.bytes() > 0 ? handed_over_ : gradients_; }
+  HolderBlocks holder_blocks() { return {weights_.data(), update_gradients(), state_.data()}; }
 
   const RunPlan* plan_;
   std::uint32_t holder_;
@@ -139,6 +144,7 @@ class HolderState {
   double proposed_scale_ = 1;
   std::int64_t updates_skipped_ = 0;
   std::int64_t updates_rolled_back_ = 0;
+  Block handed_over_;  ///< gradients that wait for their U
 };
 
 }  // namespace plumb

@@ -77,6 +77,8 @@ class Correction {
   /// Changes the gradients, or how they are applied.
   virtual void before_update(UpdateStep&, const CorrectedHolder&) {}
   virtual void after_update(const UpdateStep&, const CorrectedHolder&) {}
+  /// The gradients of the update that follows `update` others are part of those of the one after it, too.
+  virtual bool carries_gradients(std::int64_t /*update*/) const { return false; }
   /// SYNC_WEIGHTS: fills `values` to be summed over the holders, or takes the sum. False when the method does not take
   /// part; the weights become their mean then.
   virtual bool exchange(Exchange, std::span<std::byte> /*values*/, const CorrectedHolder&) { return false; }

@@ -8,6 +8,7 @@
 
 namespace plumb {
 
+std::unique_ptr<Correction> make_acco(const CorrectionFacts& facts);
 std::unique_ptr<Correction> make_adaptive_braking(const CorrectionFacts& facts);
 std::unique_ptr<Correction> make_adaptive_momentum(const CorrectionFacts& facts);
 std::unique_ptr<Correction> make_dc_asgd(const CorrectionFacts& facts);

@@ -30,6 +30,7 @@ constexpr std::array kRows{
     Entry{"adaptive-momentum", make_adaptive_momentum},
     Entry{"elastic", make_elastic},
     Entry{"wsp", make_wsp},
+    Entry{"acco", make_acco},
 };
 
 }  // namespace

@@ -42,17 +42,26 @@ void check_schedule(const TrainOptions& options) {
   if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
 }
 
-/// A stage adds its gradients up in one block, from the first backward of an update to its U. (I makes those of norms.)
+/// A stage adds its gradients up in one block, from the first backward of an update to its U, or where it has two to
+/// its REDUCE_GRAD, which may hand over one sum at a time. (I makes those of norms.)
 void check_gradients(const TrainOptions& options, const Program& program) {
   std::vector<std::size_t> updates(program.holders.size(), 0);
+  std::vector<std::size_t> handed_over(program.holders.size(), 0);
   for (InstrIndex at = 0; at < program.size(); ++at) {
     const Row& row = program.rows[program.instrs[at].row];
     const Action& action = program.instrs[at].action;
     if (row.op == Op::kU) updates[row.holder] = index(action.microbatch) + 1;
+    const bool hands_over = program.holders[row.holder].gradient_blocks > 1 && row.op == Op::kReduceGrad;
+    if (hands_over && handed_over[row.holder]++ != updates[row.holder]) {
+      refuse(options, to_string(action) +
+                          " hands over gradients while those of the update before are not used; "
+                          "expected its U in between");
+    }
     if (row.op != Op::kB && row.op != Op::kI && row.op != Op::kW) continue;
     const auto per_update = static_cast<std::size_t>(options.schedule.per_update(action.stage));
+    const std::size_t open = std::max(updates[row.holder], handed_over[row.holder]);
     program.parts.for_each(action, [&](std::size_t microbatch, std::size_t, std::size_t) {
-      if (microbatch / per_update <= updates[row.holder]) return;
+      if (microbatch / per_update <= open) return;
       refuse(options, to_string(action) + " adds to the gradients of stage " + std::to_string(index(action.stage)) +
                           " while those of the update before are not used; expected its U in between");
     });
@@ -72,6 +81,15 @@ void check_data(const TrainOptions& options) {
   } catch (const Error& error) {
     refuse(options, error.what());
   }
+}
+
+/// A tentative update is taken back when the next one's gradients are there, which have to begin before it.
+void check_tentative_updates(const TrainOptions& options, const Program& program) {
+  const auto is_acco = [](const Method& method) { return method.name == "acco"; };
+  const auto has_one = [](const Holder& holder) { return holder.gradient_blocks == 1; };
+  if (std::ranges::none_of(options.schedule.weights.methods, is_acco)) return;
+  if (std::ranges::none_of(program.holders, has_one)) return;
+  refuse(options, "method acco: expected backwards of the next update between REDUCE_GRAD and U of every one");
 }
 
 /// What the worker cannot execute, said before anything is allocated.
@@ -142,6 +160,7 @@ RunPlan::RunPlan(const TrainOptions& given)
   check_data(options);
   program = lowered(options);
   check_gradients(options, program);
+  check_tentative_updates(options, program);
   check_program(options, program);
   check_bfloat16(options, backend, program);
   check_pace(options, backend, program);

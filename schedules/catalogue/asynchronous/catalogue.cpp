@@ -19,6 +19,7 @@ Schedule wpipe(const ScheduleParams& params);
 Schedule petra(const ScheduleParams& params);
 Schedule amdp(const ScheduleParams& params);
 Schedule paci(const ScheduleParams& params);
+Schedule acco(const ScheduleParams& params);
 
 namespace {
 
@@ -185,6 +186,17 @@ const std::array kAsynchronousRows{
         .needs = "m at least p - 1 (timing=slots: 2p - 1)",
         .options = {kTimingOption},
         .make = paci},
+    ScheduleSpec{.name = "acco",
+                 .summary = "data parallelism whose reductions hide behind the passes of the next half of a step",
+                 .year = 2024,
+                 .source = "Nabli et al., ACCO, arXiv 2406.02613; released code",
+                 .synchronous = false,
+                 .weights = "delay",
+                 .placement = "replicated",
+                 .needs = "p at least 2; m, the microbatches of half a step, a multiple of p",
+                 .options = {{"rule", "acco|dpu", "acco",
+                              "every second update is tentative, or every one counts and is one update late"}},
+                 .make = acco},
 };
 
 }  // namespace

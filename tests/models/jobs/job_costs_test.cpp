@@ -247,6 +247,69 @@ TEST_CASE("gradients are reduced over data ranks, whole or by halves with ZeRO")
   CHECK(update({.data = 8, .overlap_gradients = true}).reduce_s < plain.reduce_s);
 }
 
+TEST_CASE("ZeRO in shard groups (MiCS) gathers inside of nodes, and adds up an eighth of the gradients between them") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 2);
+  const auto costs = [&](const Parallelism& job) {
+    return job_costs(network, partition, {cluster, 2, plain_rates()}, job);
+  };
+  const JobCosts all = costs({.data = 32, .zero = ZeroStage::kOptimizer});
+  const JobCosts groups = costs({.data = 32, .zero = ZeroStage::kOptimizer, .shard_group = 8});
+  const auto parameters = static_cast<double>(all.costs.memory[0].gradient_bytes) / 4;
+  // By hand: a ring of 8 devices sends 7/8 of the bytes, one of 4 nodes 2 x 3/4 of an eighth; latencies are small.
+  const double inside = cluster.intra_node.bytes_per_s;
+  const double between = cluster.inter_node.bytes_per_s;
+  CHECK(groups.updates[0].gather_s == doctest::Approx(7.0 / 8 * 2 * parameters / inside).epsilon(0.02));
+  const double added_up = 2 * 3.0 / 4 * 4 * parameters / 8 / between;
+  CHECK(groups.updates[0].reduce_s == doctest::Approx(7.0 / 8 * 4 * parameters / inside + added_up).epsilon(0.02));
+  CHECK(groups.updates[0].optimizer_s == doctest::Approx(4 * all.updates[0].optimizer_s));
+  CHECK(costs({.data = 32, .zero = ZeroStage::kOptimizer, .shard_group = 32}).updates[0].all() == all.updates[0].all());
+  const auto forward = [&](std::int64_t group) {
+    return costs({.data = 32, .zero = ZeroStage::kWeights, .overlap_weights = false, .shard_group = group})
+        .costs.times[0]
+        .f;
+  };
+  CHECK(forward(8) < forward(0));
+  CHECK(costs({.data = 32, .zero = ZeroStage::kWeights, .shard_group = 8}).updates[0].reduce_s ==
+        doctest::Approx(added_up).epsilon(0.02));
+}
+
+TEST_CASE("compressed gradients (Optimus-CC) travel as a share of their bytes, and coding takes time") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 2);
+  const auto reduce_s = [&](double share) {
+    const Parallelism job{.data = 32, .gradient_share = share};
+    return job_costs(network, partition, {cluster, 2, plain_rates()}, job).updates[0].reduce_s;
+  };
+  const JobCosts plain = job_costs(network, partition, {cluster, 2, plain_rates()}, {});
+  const auto bytes = static_cast<double>(plain.costs.memory[0].gradient_bytes);
+  const double coding = 2 * 1.25 * bytes / cluster.devices.front().memory_bytes_per_s;
+  CHECK(reduce_s(0.25) == doctest::Approx(reduce_s(1) / 4 + coding).epsilon(0.02));
+}
+
+TEST_CASE("storage devices (Smart-Infinity) update at their rate; gradients and weights pass the host's link") {
+  const Network network = load_network("gpt2-xl");
+  Cluster cluster = load_cluster("a100-8x8");
+  cluster.host_link = {.latency_ns = 0, .bytes_per_s = 20e9, .devices_per_link = 2};
+  const Partition partition = equal_partition(network, 2);
+  const auto costs = [&](const Parallelism& job) {
+    return job_costs(network, partition, {cluster, 2, plain_rates()}, job);
+  };
+  const JobCosts device = costs({});
+  const JobCosts storage = costs({.storage_bytes_per_s = 3e9});
+  const auto parameters = static_cast<double>(device.costs.memory[0].gradient_bytes) / 4;
+  CHECK(storage.updates[0].optimizer_s ==
+        doctest::Approx(parameters * (4 + 2 * 2 + 2 * 12) / 3e9 + parameters * (4 + 2) / 10e9));
+  CHECK(storage.costs.memory[0].optimizer_bytes == 0);
+  CHECK(storage.costs.memory[0].weight_bytes == device.costs.memory[0].weight_bytes);
+  const JobCosts compressed =
+      costs({.data = 4, .zero = ZeroStage::kOptimizer, .gradient_share = 0.5, .storage_bytes_per_s = 3e9});
+  CHECK(compressed.updates[0].optimizer_s ==
+        doctest::Approx(parameters / 4 * (4 + 2 * 2 + 2 * 12) / 3e9 + parameters / 4 * (2 + 2) / 10e9));
+}
+
 TEST_CASE("the head makes the last stage longer by its share of a layer") {
   const Network network = load_network("zb-6.2b");
   const Cluster cluster = load_cluster("a100");

@@ -134,6 +134,17 @@ TEST_CASE("18 bytes per parameter; ZeRO divides optimizer, gradients, weights") 
   CHECK(memory(ZeroStage::kWeights).weight_bytes == n / 2);
 }
 
+TEST_CASE("a shard group divides weights, gradients and optimizer state by its ranks, not by all") {
+  const Network network = load_network("gpt3-175b");
+  const std::vector<LayerSpec> layers = transformer_layer(network);
+  const std::int64_t n = 12 * std::int64_t{12288} * 12288 + 13 * 12288;
+  const StageMemory memory =
+      job_stage_memory(layers, JobShape(network, {.data = 32, .zero = ZeroStage::kWeights, .shard_group = 8}));
+  CHECK(memory.weight_bytes == 2 * n / 8);
+  CHECK(memory.gradient_bytes == 4 * n / 8);
+  CHECK(memory.optimizer_bytes == 12 * n / 8);
+}
+
 TEST_CASE("experts are divided over expert ranks") {
   const Network network = load_network("mixtral-8x7b");
   const LayerSpec& moe = network.layers[2].body[1];
@@ -143,6 +154,22 @@ TEST_CASE("experts are divided over expert ranks") {
   CHECK(on_device({.expert = 4, .data = 4}).expert == 2 * one);
   CHECK(on_device({.tensor = 2, .expert = 4, .data = 4}).expert == one);
   CHECK(on_device({.expert = 4, .data = 4}).dense == 8 * 4096);
+}
+
+TEST_CASE("shard groups and compressed gradients that mean nothing are refused with one line") {
+  const auto refused = [](const char* network, const Parallelism& job, const char* why) {
+    CHECK_THROWS_WITH_AS(check_parallelism(load_network(network), job), why, Error);
+  };
+  refused("gpt2-xl", {.data = 8, .zero = ZeroStage::kOptimizer, .shard_group = 3},
+          "parallelism: shard group (3) must divide context x data (8)");
+  refused("gpt2-xl", {.data = 8, .shard_group = 4},
+          "parallelism: shard group (4): expected a ZeRO stage of at least 1");
+  refused("mixtral-8x7b", {.data = 8, .zero = ZeroStage::kOptimizer, .shard_group = 4},
+          "parallelism: shard group (4): expected a network without experts, whose copies are other ranks");
+  refused("gpt2-xl", {.data = 8, .gradient_share = 0},
+          "parallelism: expected a share of the bytes of gradients above 0 and up to 1");
+  refused("gpt2-xl", {.data = 8, .zero = ZeroStage::kGradients, .gradient_share = 0.5},
+          "parallelism: compressed gradients: expected a ZeRO stage of at most 1, which reduces them once an update");
 }
 
 TEST_CASE("a job that does not divide is refused with one line") {

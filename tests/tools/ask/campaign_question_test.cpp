@@ -55,6 +55,10 @@ TEST_CASE("all rules are ranked by samples per cost, and the time of each adds u
   CHECK(document.at("rules").at(0).at("runs").at(0).at("phases").size() > 10);
   const std::string page = campaign_page(answer);
   for (const CampaignRuleSpec& rule : rules) CHECK(page.find(rule.name) != std::string::npos);
+  const std::string picture = campaign_svg(answer);
+  CHECK(picture.starts_with("<svg"));
+  CHECK(picture.find(answer.outcomes.front().rule + ": nodes in the layout") != std::string::npos);
+  CHECK(picture.find(answer.outcomes.back().rule) == std::string::npos);
 }
 
 TEST_CASE("steps of a network come from the simulator: without failures a campaign gives its samples per second") {

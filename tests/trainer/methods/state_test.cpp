@@ -48,7 +48,9 @@ std::vector<MethodCase> method_cases() {
           {"pipedream", "nesterov,adaptive-braking", 2, {}, OptimizerKind::kSgd},
           {"hetpipe", ""},
           {"hetpipe", "", 4, {{"distance", "1"}, {"concurrent", "1"}}},
-          {"avgpipe", "", 4}};
+          {"avgpipe", "", 4},
+          {"acco", "", 4},
+          {"cyclic-dp", "", 8}};
 }
 
 TrainOptions run_of(const MethodCase& of) {
