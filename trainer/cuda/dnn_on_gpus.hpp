@@ -8,7 +8,6 @@
 #include "models/ground/error.hpp"
 #include "trainer/cuda/dnn/dnn_table.hpp"
 #include "trainer/cuda/dnn_place.hpp"
-#include "trainer/cuda/gpu.hpp"
 #include "trainer/streams/stream_options.hpp"
 
 namespace plumb::cuda {
@@ -17,10 +16,11 @@ namespace plumb::cuda {
 template <class Work>
 class DnnOnGpus {
  public:
-  /// `name`: "attention"; `file`: where choices are kept, or empty. Equal GPUs have one table, as they have of
-  /// products. Throws Error where there is no cuDNN; where the fastest is wanted, our kernels answer then, and
-  /// `description` says why.
-  DnnOnGpus(std::string name, ComputedBy by, std::string file, const std::vector<std::unique_ptr<Gpu>>& gpus)
+  /// `name`: "attention"; `file`: where choices are kept, or empty; `gpus`: pointers to what has `activate` and `name`,
+  /// as a `Gpu` has. Equal GPUs have one table, as they have of products. Throws Error where there is no cuDNN; where
+  /// the fastest is wanted, our kernels answer then, and `description` says why.
+  template <class Gpus>
+  DnnOnGpus(std::string name, ComputedBy by, std::string file, const Gpus& gpus)
       : name_(std::move(name)), file_(std::move(file)) {
     if (by == ComputedBy::kOwn) return;
     try {
