@@ -51,7 +51,7 @@ struct AttentionMemory {
             .value_grad = {key_grads() + keys_width(), key.key_row},
             .deltas = deltas.data()};
   }
-  AttentionPlace place(int sms) const {
+  DnnPlace place(int sms) const {
     return {.sms = sms, .workspace = workspace.begin(), .workspace_bytes = static_cast<std::int64_t>(workspace.size())};
   }
   static std::size_t size_of(std::int64_t count) { return static_cast<std::size_t>(count); }

@@ -208,6 +208,13 @@ TEST_CASE("sums, copies, zeros and conversions of any length, wherever they begi
     convert(rounded.data(), wide.data(), static_cast<std::int64_t>(count), nullptr);
     CHECK(rounded.values() == b);
     for (std::size_t i = 0; i < count; ++i) REQUIRE(copy.read()[i] == to_bfloat16(static_cast<float>(a[i] + b[i])));
+    const DeviceBuffer<float> grown(a, both);
+    add_rounded(grown.data(), term.data(), static_cast<std::int64_t>(count), nullptr);
+    const std::vector<double> terms = term.values();
+    for (std::size_t i = 0; i < count; ++i) {
+      REQUIRE(grown.read()[i] == static_cast<float>(a[i]) + static_cast<float>(terms[i]));
+    }
+    CHECK(grown.intact());
     clear(sum.data(), static_cast<std::int64_t>(2 * count), nullptr);
     CHECK(sum.values() == std::vector<double>(count, 0.0));
     CHECK((sum.intact() && copy.intact() && rounded.intact()));

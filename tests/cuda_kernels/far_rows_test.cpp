@@ -206,6 +206,8 @@ TEST_CASE("numbers behind the 2^32th are added, copied and converted as the firs
   CHECK(copy.has_equal_ends(kEnd));
   convert(rounded.data(), wide.data(), count, nullptr);
   CHECK(rounded.has_equal_ends(kEnd));
+  add_rounded(wide.data(), term.data(), count, nullptr);
+  CHECK(wide.has_equal_ends(kEnd));
   clear(copy.data(), 2 * count, nullptr);
   CHECK_FALSE(copy.has_equal_ends(kEnd));
 }

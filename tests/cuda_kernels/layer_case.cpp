@@ -250,7 +250,7 @@ LayerResults run_on_device(const LayerCase& of) {
   const DevicePointers<T> pointers(of, device);
   const std::unique_ptr<MatrixProducts> products = make_products(of.fuses_gelu);
   CudaPass<T> pass;
-  pass.device = {nullptr, products.get(), device.scratch.begin(), of.attention};
+  pass.device = {nullptr, products.get(), device.scratch.begin(), of.attention, of.convolutions};
   pass.weights = pointers.weights;
   pass.gradients = pointers.gradients;
   pass.stash = pointers.stash;

@@ -9,6 +9,7 @@
 namespace plumb::kernels {
 
 class AttentionUnits;
+class ConvolutionUnits;
 
 /// One layer with random data, to be run on the CPU and on the device.
 struct LayerCase {
@@ -19,7 +20,8 @@ struct LayerCase {
   bool adds = false;  ///< the input grows by something first, and the input gradient at last
   /// Nothing that is given or kept begins at a multiple of 16 bytes. (Scratch does: it is a device's own.)
   bool misaligned = false;
-  AttentionUnits* attention = nullptr;  ///< of the device
+  AttentionUnits* attention = nullptr;       ///< of the device
+  ConvolutionUnits* convolutions = nullptr;  ///< likewise
 };
 
 /// By name: output, gradients, loss, what the slices before get.

@@ -26,6 +26,8 @@ double rounded(const DnnTensor& of, double value) {
   return of.type == CUDNN_DATA_FLOAT ? static_cast<double>(static_cast<float>(value)) : value;
 }
 
+std::int64_t count(const DnnDims& sizes) { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+
 void each(const DnnDims& sizes, const std::function<void(const DnnDims&)>& visit) {
   DnnDims at{};
   for (at[0] = 0; at[0] < sizes[0]; ++at[0]) {
@@ -76,6 +78,10 @@ class CpuGraph {
         return reduce(step);
       case DnnStep::Kind::kApply:
         return apply(step);
+      case DnnStep::Kind::kConvolve:
+      case DnnStep::Kind::kBackToImages:
+      case DnnStep::Kind::kBackToFilters:
+        return convolve(step);
     }
   }
 
@@ -125,8 +131,7 @@ class CpuGraph {
     const bool adds = step.by == CUDNN_REDUCE_TENSOR_ADD;
     const DnnDims& to = step.to.sizes;
     const DnnDims dense = packed(to);
-    std::vector<double> sums(static_cast<std::size_t>(to[0] * to[1] * to[2] * to[3]),
-                             adds ? 0 : -std::numeric_limits<double>::infinity());
+    std::vector<double> sums(static_cast<std::size_t>(count(to)), adds ? 0 : -std::numeric_limits<double>::infinity());
     each(step.x.sizes, [&](const DnnDims& at) {
       const double number = value(step.x, at, step.x.sizes);
       std::int64_t place = 0;
@@ -136,6 +141,37 @@ class CpuGraph {
     });
     std::size_t next = 0;
     each(to, [&](const DnnDims& at) { put(step.to, at, sums[next++]); });
+  }
+
+  /// Every product of a pixel, a number of a filter and a number of the output, added to the one that is wanted.
+  void convolve(const DnnStep& step) {
+    const bool forward = step.kind == DnnStep::Kind::kConvolve;
+    const bool to_images = step.kind == DnnStep::Kind::kBackToImages;
+    const DnnTensor& images = to_images ? step.to : step.x;
+    const DnnTensor& filters = forward || to_images ? *step.y : step.to;
+    const DnnTensor& outputs = forward ? step.to : to_images ? step.x : *step.y;
+    std::vector<double> sums(static_cast<std::size_t>(count(step.to.sizes)));
+    const DnnDims dense = packed(step.to.sizes);
+    const auto add = [&](const DnnDims& at, double product) {
+      std::int64_t place = 0;
+      for (std::size_t i = 0; i < at.size(); ++i) place += at[i] * dense[i];
+      sums[static_cast<std::size_t>(place)] += product;
+    };
+    const DnnWindows& by = step.windows;
+    each({outputs.sizes[0], outputs.sizes[2], outputs.sizes[3], 1}, [&](const DnnDims& window) {
+      each(filters.sizes, [&](const DnnDims& number) {
+        const DnnDims pixel{window[0], number[1], window[1] * by.stride - by.padding + number[2],
+                            window[2] * by.stride - by.padding + number[3]};
+        if (pixel[2] < 0 || pixel[2] >= images.sizes[2] || pixel[3] < 0 || pixel[3] >= images.sizes[3]) return;
+        const DnnDims out{window[0], number[0], window[1], window[2]};
+        const auto of = [&](const DnnTensor& tensor, const DnnDims& at) { return value(tensor, at, tensor.sizes); };
+        if (forward) return add(out, of(images, pixel) * of(filters, number));
+        if (to_images) return add(pixel, of(outputs, out) * of(filters, number));
+        add(number, of(images, pixel) * of(outputs, out));
+      });
+    });
+    std::size_t next = 0;
+    each(step.to.sizes, [&](const DnnDims& at) { put(step.to, at, sums[next++]); });
   }
 
   void apply(const DnnStep& step) {

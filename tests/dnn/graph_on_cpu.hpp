@@ -12,7 +12,7 @@ namespace plumb::cuda {
 
 /// Does what a graph says, operation by operation, on the host, in the meaning that cuDNN's documentation gives them.
 /// Numbers are doubles, rounded as their tensor's type is. `memory`: by uid, where a tensor begins. Throws
-/// std::logic_error for what attention does not need.
+/// std::logic_error for what neither attention nor convolutions need.
 void run_on_cpu(const DnnGraph& graph, const std::map<std::int64_t, double*>& memory);
 
 /// The same for operations without their graph. `numbers`: by uid, those by value.

@@ -6,23 +6,13 @@
 #include "models/ground/error.hpp"
 #include "tests/dnn/attention_kinds.hpp"
 #include "tests/dnn/graph_on_cpu.hpp"
+#include "tests/dnn/number_lists.hpp"
 #include "trainer/cuda/dnn/attention_graphs.hpp"
 
 TEST_SUITE_BEGIN("dnn");
 
 namespace plumb::cuda {
 namespace {
-
-using Values = std::vector<double>;
-
-Values numbers(std::int64_t count, std::uint64_t seed) {
-  Values values(static_cast<std::size_t>(count));
-  for (double& value : values) {
-    seed = seed * 6364136223846793005U + 1442695040888963407U;
-    value = rounded_to_bf16(static_cast<double>(seed >> 40U) / 8388608.0 - 1);
-  }
-  return values;
-}
 
 /// Attention and its gradients in double, written as the textbook has them.
 struct Textbook {
@@ -136,17 +126,6 @@ struct Rows {
   }
 };
 
-double apart(const Values& a, const Values& b) {
-  double difference = 0;
-  double whole = 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    whole += b[i] * b[i];
-  }
-  const double relative = std::sqrt(difference / whole);
-  return std::isnan(relative) ? 1e9 : relative;
-}
-
 /// All that an attention has in memory, and where.
 struct Memory {
   const AttentionKind& kind;
@@ -187,7 +166,7 @@ void check_kind(const AttentionKind& kind, bool by_head = false) {
   at.value_rows.put(kind.samples, book.v, at.of_keys());
   AttentionKey forward_key = key_of(kind, false);
   forward_key.by_head = at.key.by_head = by_head;
-  const AttentionGraph forward = attention_graph(forward_key);
+  const DnnOperations forward = attention_graph(forward_key);
   run_on_cpu(forward.graph, {{forward.memory[0], at.qkv.data()},
                              {forward.memory[1], at.of_keys().data() + at.key_rows.first},
                              {forward.memory[2], at.of_keys().data() + at.value_rows.first},
@@ -198,7 +177,7 @@ void check_kind(const AttentionKind& kind, bool by_head = false) {
   CHECK(apart(by_head ? at.log_sums : at.statistics.take(kind.samples, at.log_sums), book.sums) < 1e-6);
   const Values grad = numbers(static_cast<std::int64_t>(book.q.size()), 4);
   at.attended_rows.put(kind.samples, grad, at.attended_grad);
-  const AttentionGraph back = attention_graph(at.key);
+  const DnnOperations back = attention_graph(at.key);
   run_on_cpu(back.graph, {{back.memory[0], at.qkv.data()},
                           {back.memory[1], at.of_keys().data() + at.key_rows.first},
                           {back.memory[2], at.of_keys().data() + at.value_rows.first},

@@ -8,6 +8,7 @@
 #include "models/ground/error.hpp"
 #include "tests/dnn/attention_kinds.hpp"
 #include "tests/dnn/described_gpus.hpp"
+#include "trainer/cuda/dnn/attention_graphs.hpp"
 #include "trainer/cuda/dnn/dnn_plan.hpp"
 
 TEST_SUITE_BEGIN("dnn");
@@ -42,7 +43,7 @@ TEST_CASE("cuDNN has a plan for attention and its gradients on an H200, in the w
       CAPTURE(text_of(key));
       CHECK(not_asked_because(key, dnn().GetVersion()).empty());
       const std::int64_t bytes = attention_workspace_bytes(shape_of(kind));
-      const DnnPlan plan({.properties = &gpu}, key, {.workspace_bytes = bytes});
+      const DnnPlan plan({.properties = &gpu}, attention_graph(key), {.workspace_bytes = bytes});
       const std::string kernel = loaded_kernel();
       CAPTURE(kernel);
       MESSAGE(text_of(key) << ": engine " << plan.engine() << ", " << plan.workspace_bytes() << " of " << bytes
@@ -60,7 +61,7 @@ TEST_CASE("cuDNN has a plan for attention and its gradients on an H200, in the w
 TEST_CASE("an A100 has plans, too") {
   const DnnDescriptor gpu = device_properties(kDescribedA100);
   for (const bool backward : {false, true}) {
-    const DnnPlan plan({.properties = &gpu}, key_of(kKinds[0], backward),
+    const DnnPlan plan({.properties = &gpu}, attention_graph(key_of(kKinds[0], backward)),
                        {.workspace_bytes = attention_workspace_bytes(shape_of(kKinds[0]))});
     CHECK(has(loaded_kernel(), backward ? "sdpa_sm80_flash_bprop" : "sdpa_sm80_flash_fprop"));
   }
@@ -69,7 +70,8 @@ TEST_CASE("an A100 has plans, too") {
 TEST_CASE("a part of a GPU has the plan of the whole where cuDNN takes no target of multiprocessors") {
   const DnnDescriptor gpu = device_properties(kDescribedH200);
   const std::int64_t bytes = attention_workspace_bytes(shape_of(kKinds[0]));
-  const DnnPlan plan({.properties = &gpu}, key_of(kKinds[0], false), {.sms = 16, .workspace_bytes = bytes});
+  const DnnPlan plan({.properties = &gpu}, attention_graph(key_of(kKinds[0], false)),
+                     {.sms = 16, .workspace_bytes = bytes});
   MESSAGE("cuDNN " << dnn_version() << " made it for " << plan.sms() << " multiprocessors (0: all)");
   CHECK((plan.sms() == 0 || plan.sms() == 16));
   CHECK(has(loaded_kernel(), "sdpa_sm90_flash_fprop"));
@@ -79,7 +81,7 @@ TEST_CASE("what cuDNN cannot do is told with the reason") {
   const DnnDescriptor gpu = device_properties(kDescribedH200);
   const auto message = [&](const AttentionKey& key, std::int64_t bytes) -> std::string {
     try {
-      const DnnPlan plan({.properties = &gpu}, key, {.workspace_bytes = bytes});
+      const DnnPlan plan({.properties = &gpu}, attention_graph(key), {.workspace_bytes = bytes});
     } catch (const Error& error) {
       return error.what();
     }

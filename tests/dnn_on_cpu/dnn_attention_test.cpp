@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/cuda_kernels/attention_memory.hpp"
-#include "trainer/cuda/attention_check.hpp"
+#include "trainer/cuda/dnn_check.hpp"
 
 TEST_SUITE_BEGIN("dnn");
 
@@ -34,7 +34,7 @@ Outcome attend(const AttentionKind& kind, const char* fault, bool timed = false,
   kernels::attention_backward(backward, nullptr);
   const Values ours = values_of(results_of(forward), nullptr);
   const Values our_gradients = values_of(results_of(backward), nullptr);
-  const auto table = std::make_shared<AttentionTable>(attention_table_head("the host"));
+  const auto table = std::make_shared<DnnTable>("attention", dnn_table_head("the host"));
   DnnAttention attention(table, timed);
   const auto units = attention.units(memory.place(sms));
   Outcome outcome;
@@ -103,7 +103,7 @@ TEST_CASE("our kernels answer where cuDNN is wrong, refuses, promises no fixed o
 
 TEST_CASE("memory that begins at no multiple of 16 bytes and samples of different lengths are for our kernels") {
   const AttentionMemory memory(kGrouped);
-  const auto table = std::make_shared<AttentionTable>(attention_table_head("the host"));
+  const auto table = std::make_shared<DnnTable>("attention", dnn_table_head("the host"));
   DnnAttention attention(table, false);
   const auto units = attention.units(memory.place(0));
   auto forward = memory.forward();

@@ -1,13 +1,13 @@
 #include <string>
 
 #include "tests/fuzz/promise.hpp"
-#include "trainer/cuda/dnn/attention_table.hpp"
+#include "trainer/cuda/dnn/dnn_table.hpp"
 
 /// Any text is the table of a machine's attention, which is read again as it was, or is refused.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace plumb;
   const auto read = [](std::string_view text) {
-    cuda::AttentionTable table("cuDNN 9.19.0, NVIDIA H200");
+    cuda::DnnTable table("attention", "cuDNN 9.19.0, NVIDIA H200");
     table.read(text, "fuzz.txt");
     return table.text();
   };

@@ -1,5 +1,5 @@
 // Attention by cuDNN beside our kernels. A suite of its own: where it fails, our kernels are as good as ever. For every
-// kind a line "attention,KIND,DIRECTION,OWN_MS,CUDNN_MS" (tools/gpu/attention_parts.py).
+// kind a line "attention,KIND,DIRECTION,OWN_MS,CUDNN_MS" (tools/gpu/dnn_parts.py).
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -11,9 +11,9 @@
 
 #include "models/ground/error.hpp"
 #include "tests/cuda_kernels/attention_memory.hpp"
-#include "trainer/cuda/attention_check.hpp"
 #include "trainer/cuda/cuda_call.hpp"
 #include "trainer/cuda/dnn_attention.hpp"
+#include "trainer/cuda/dnn_check.hpp"
 #include "trainer/cuda/gpu.hpp"
 #include "trainer/cuda/op_graphs.hpp"
 #include "trainer/cuda/product_trial.hpp"
@@ -25,12 +25,12 @@ namespace {
 
 /// cuDNN on this machine, or why it is not there.
 struct Dnn {
-  std::shared_ptr<AttentionTable> table;
+  std::shared_ptr<DnnTable> table;
   std::unique_ptr<DnnAttention> attention;
 
   Dnn() {
     try {
-      table = std::make_shared<AttentionTable>(attention_table_head("this GPU"));
+      table = std::make_shared<DnnTable>("attention", dnn_table_head("this GPU"));
       attention = std::make_unique<DnnAttention>(table, false);
     } catch (const Error& error) {
       std::cout << "no attention by cuDNN: " << error.what() << "\n";
@@ -40,7 +40,7 @@ struct Dnn {
 
 /// Both makers on the same memory: results within what bf16 explains, several times the same bits, nothing outside.
 template <class Own, class Library>
-void compare(const AttentionMemory& memory, const std::vector<AttentionResult>& results, Own own, Library library) {
+void compare(const AttentionMemory& memory, const std::vector<DnnResult>& results, Own own, Library library) {
   own();
   const auto ours = values_of(results, nullptr);
   REQUIRE(library());

@@ -20,6 +20,7 @@ namespace {
 using plumb::cuda::DnnDims;
 using plumb::cuda::DnnStep;
 using plumb::cuda::DnnTensor;
+using plumb::cuda::DnnWindows;
 
 struct Kept {
   cudnnBackendDescriptorType_t type;
@@ -76,10 +77,49 @@ bool read_tensor(const Kept& operation, cudnnBackendAttributeName_t name, DnnTen
   return true;
 }
 
+/// A convolution as its operation has it: padding alike on both sides, what cuDNN would do with others is not told
+/// here.
+DnnWindows windows_of(const Kept& operation, cudnnBackendAttributeName_t name) {
+  const Kept& convolution = kept(operation.value<cudnnBackendDescriptor_t>(name));
+  return {convolution.values<std::int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES).front(),
+          convolution.values<std::int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS).front()};
+}
+
+/// One of the three convolutions; false: the operation is none.
+bool read_convolution(const Kept& operation, DnnStep& step) {
+  struct Names {
+    DnnStep::Kind kind;
+    cudnnBackendAttributeName_t x, y, to, convolution;
+  };
+  static const std::map<cudnnBackendDescriptorType_t, Names> kNames{
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+       {DnnStep::Kind::kConvolve, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC}},
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+       {DnnStep::Kind::kBackToImages, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC}},
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+       {DnnStep::Kind::kBackToFilters, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC}}};
+  const auto names = kNames.find(operation.type);
+  if (names == kNames.end()) return false;
+  DnnTensor y;
+  step.kind = names->second.kind;
+  read_tensor(operation, names->second.x, step.x);
+  if (read_tensor(operation, names->second.y, y)) step.y = y;
+  read_tensor(operation, names->second.to, step.to);
+  step.windows = windows_of(operation, names->second.convolution);
+  return true;
+}
+
 DnnStep step_of(const Kept& operation) {
   DnnStep step{};
   DnnTensor y;
   DnnTensor chooses;
+  if (read_convolution(operation, step)) return step;
   switch (operation.type) {
     case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
       step.kind = DnnStep::Kind::kMultiply;

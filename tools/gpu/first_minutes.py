@@ -51,7 +51,7 @@ def kernels(bench, now):
     if not shutil.which(test):
         bench.say("no gpu_test beside the program")
         return now.dry
-    if not bench.run([test, "-tse=cudnn"], 50).fine:  # the part `attention` has that suite
+    if not bench.run([test, "-tse=cudnn*"], 50).fine:  # the parts `attention` and `convolutions` have those suites
         now.decide("numbers", "float32", "gpu_test failed")
         return False
     sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")

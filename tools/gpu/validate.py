@@ -17,14 +17,15 @@ sys.path.insert(0, str(HERE.parent))
 
 from fidelity.bench import Bench, OutOfTime  # noqa: E402
 from fidelity.pack import Pack  # noqa: E402
-from gpu import attention_parts, first_minutes, later_parts  # noqa: E402
+from gpu import dnn_parts, first_minutes, later_parts  # noqa: E402
 from gpu.situation import Situation  # noqa: E402
 
 # In order: name, seconds on a GPU at most, what to do. The first six decide how the others run.
 PARTS = (
     ("machine", 15, first_minutes.machine), ("groups", 60, first_minutes.groups), ("kernels", 130, first_minutes.kernels),
     ("oracle", 80, first_minutes.oracle), ("bits", 60, first_minutes.bits), ("modes", 60, first_minutes.modes),
-    ("catalogue", 330, later_parts.catalogue), ("fidelity", 450, later_parts.fidelity), ("attention", 150, attention_parts.attention), ("speed", 240, later_parts.speed),
+    ("catalogue", 330, later_parts.catalogue), ("fidelity", 450, later_parts.fidelity), ("attention", 150, dnn_parts.attention),
+    ("convolutions", 150, dnn_parts.convolutions), ("speed", 240, later_parts.speed),
     ("torch", 330, later_parts.torch), ("contention", 150, later_parts.contention), ("probe", 150, later_parts.probe),
 )
 MOST_FAILURES = 2  # of a part over all calls; --only runs it all the same

@@ -13,7 +13,21 @@ namespace plumb {
 namespace {
 
 constexpr std::array<std::string_view, 2> kModes{"accuracy", "throughput"};
-constexpr std::array<std::string_view, 3> kAttentionBy{"own", "cudnn", "fastest"};
+constexpr std::array<std::string_view, 3> kComputedBy{"own", "cudnn", "fastest"};
+
+/// Who computes `name`, kept in the file `table` where there is one.
+ComputedBy computed_by(const std::string& given, const std::string& name, const std::string& table,
+                       const std::string& table_name) {
+  const auto by = choice<ComputedBy>(kComputedBy, name, given.empty() ? "own" : given);
+  if (by == ComputedBy::kFastest && table.empty()) {
+    throw Error("--" + name + " fastest: times differ from run to run, and so would the bits; expected --" +
+                table_name + " with it");
+  }
+  if (by == ComputedBy::kOwn && !table.empty()) {
+    throw Error("--" + table_name + ": nothing is chosen, expected --" + name + " cudnn or fastest with it");
+  }
+  return by;
+}
 
 }  // namespace
 
@@ -39,6 +53,11 @@ void StreamArguments::add_to(OptionTable& parser) {
             "which needs --attention-table (default: own)")
       .text("attention-table", attention_table, "FILE",
             "keep the choices of --attention in FILE and reuse them (default: choose in every run)")
+      .text("convolutions", convolutions, "BY",
+            "who computes convolutions in bf16: own kernels, cudnn where its results are the same, or fastest of the "
+            "two, which needs --convolution-table (default: own)")
+      .text("convolution-table", convolution_table, "FILE",
+            "keep the choices of --convolutions in FILE and reuse them (default: choose in every run)")
       .real("watchdog", watchdog_s, {0}, "end a run on streams after this many seconds without progress (default: 120)")
       .flag("no-graphs", no_graphs, "launch kernels one by one instead of one CUDA graph per action");
 }
@@ -46,15 +65,17 @@ void StreamArguments::add_to(OptionTable& parser) {
 void StreamArguments::check(const Backend& backend, std::string_view executor) const {
   if (backend.only_streams) return;
   const std::string chosen = "the back end is " + std::string(backend.name);
-  const std::array<std::pair<bool, std::string_view>, 9> of_gpus{{{gpus.has_value(), "gpus"},
-                                                                  {sms.has_value(), "device-sms"},
-                                                                  {!mode.empty(), "device-mode"},
-                                                                  {link_latency_us.has_value(), "link-latency"},
-                                                                  {!link_bandwidth.empty(), "link-bandwidth"},
-                                                                  {!product_table.empty(), "product-table"},
-                                                                  {product_trials.has_value(), "product-trials"},
-                                                                  {!attention.empty(), "attention"},
-                                                                  {!attention_table.empty(), "attention-table"}}};
+  const std::array<std::pair<bool, std::string_view>, 11> of_gpus{{{gpus.has_value(), "gpus"},
+                                                                   {sms.has_value(), "device-sms"},
+                                                                   {!mode.empty(), "device-mode"},
+                                                                   {link_latency_us.has_value(), "link-latency"},
+                                                                   {!link_bandwidth.empty(), "link-bandwidth"},
+                                                                   {!product_table.empty(), "product-table"},
+                                                                   {product_trials.has_value(), "product-trials"},
+                                                                   {!attention.empty(), "attention"},
+                                                                   {!attention_table.empty(), "attention-table"},
+                                                                   {!convolutions.empty(), "convolutions"},
+                                                                   {!convolution_table.empty(), "convolution-table"}}};
   for (const auto& [given, name] : of_gpus) {
     if (given) throw Error("--" + std::string(name) + ": " + chosen + ", expected --backend cuda with it");
   }
@@ -85,16 +106,10 @@ StreamOptions StreamArguments::options(const Backend& backend, std::string_view 
     throw Error("--product-trials " + std::to_string(options.product_trials) +
                 ": times differ from run to run, and so would the bits; expected --product-table with it");
   }
-  options.attention = choice<AttentionBy>(kAttentionBy, "attention", attention.empty() ? "own" : attention);
+  options.attention = computed_by(attention, "attention", attention_table, "attention-table");
   options.attention_table = attention_table;
-  if (options.attention == AttentionBy::kFastest && attention_table.empty()) {
-    throw Error(
-        "--attention fastest: times differ from run to run, and so would the bits; expected --attention-table "
-        "with it");
-  }
-  if (options.attention == AttentionBy::kOwn && !attention_table.empty()) {
-    throw Error("--attention-table: nothing is chosen, expected --attention cudnn or fastest with it");
-  }
+  options.convolutions = computed_by(convolutions, "convolutions", convolution_table, "convolution-table");
+  options.convolution_table = convolution_table;
   options.watchdog_s = watchdog_s.value_or(options.watchdog_s);
   options.graphs = !no_graphs;
   return options;

@@ -22,6 +22,8 @@ struct StreamArguments {
   std::optional<std::int64_t> product_trials;
   std::string attention;  ///< empty: own
   std::string attention_table;
+  std::string convolutions;  ///< empty: own
+  std::string convolution_table;
   std::optional<double> watchdog_s;
   bool no_graphs = false;
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "trainer/cuda/dnn/attention_key.hpp"
+#include "trainer/cuda/dnn/convolution_key.hpp"
 #include "trainer/cuda/dnn_attention.hpp"
+#include "trainer/cuda/dnn_convolution.hpp"
 #include "trainer/cuda/layers/device_stage.hpp"
 #include "trainer/cuda/lt_products.hpp"
 
@@ -11,12 +13,19 @@ namespace plumb {
 
 namespace {
 
-/// That cuDNN's attention wants behind the scratch of the layers; 0: nobody asks it.
-std::int64_t attention_bytes(NumberType type, const StageSpec& spec) {
+/// That cuDNN wants behind the scratch of the layers, for one pass at a time; 0: nobody asks it.
+std::int64_t dnn_bytes(NumberType type, const StageSpec& spec) {
   std::int64_t most = 0;
-  if (spec.place.attention == nullptr || type != NumberType::kBFloat16) return most;
-  for (const kernels::AttentionShape& shape : kernels::attention_shapes(spec)) {
-    most = std::max(most, cuda::attention_workspace_bytes(shape));
+  if (type != NumberType::kBFloat16) return most;
+  if (spec.place.attention != nullptr) {
+    for (const auto& shape : kernels::attention_shapes(spec)) {
+      most = std::max(most, cuda::attention_workspace_bytes(shape));
+    }
+  }
+  if (spec.place.convolutions != nullptr) {
+    for (const auto& shape : kernels::convolution_shapes(spec)) {
+      most = std::max(most, cuda::convolution_workspace_bytes(shape));
+    }
   }
   return most;
 }
@@ -33,16 +42,18 @@ std::unique_ptr<StageBackend> make_cuda_stage(NumberType type, const StageSpec& 
                                                                    .workspace = place.product_workspace,
                                                                    .workspace_bytes = place.product_workspace_bytes,
                                                                    .table = place.product_table});
-  std::unique_ptr<kernels::AttentionUnits> attention;
-  if (const std::int64_t bytes = attention_bytes(type, spec); bytes > 0) {
-    attention = place.attention->units(
-        {.sms = place.sms, .workspace = place.scratch + layer_bytes(type, spec), .workspace_bytes = bytes});
+  kernels::OtherUnits others;
+  if (const std::int64_t bytes = dnn_bytes(type, spec); bytes > 0) {
+    const cuda::DnnPlace at{
+        .sms = place.sms, .workspace = place.scratch + layer_bytes(type, spec), .workspace_bytes = bytes};
+    if (place.attention != nullptr) others.attention = place.attention->units(at);
+    if (place.convolutions != nullptr) others.convolutions = place.convolutions->units(at);
   }
-  return kernels::make_device_stage(type, spec, std::move(products), std::move(attention));
+  return kernels::make_device_stage(type, spec, std::move(products), std::move(others));
 }
 
 std::int64_t cuda_scratch_bytes(NumberType type, const StageSpec& spec) {
-  return layer_bytes(type, spec) + attention_bytes(type, spec);
+  return layer_bytes(type, spec) + dnn_bytes(type, spec);
 }
 
 }  // namespace plumb

@@ -53,7 +53,10 @@ CudaStreams::CudaStreams(const StreamOptions& options) : options_(options) {
     tables_.push_back(first ? std::make_shared<ProductTable>(head, options.product_trials) : tables_.front());
     if (first && !options.product_table.empty()) tables_.back()->load(options.product_table);
   }
-  if (options.attention != AttentionBy::kOwn) make_attention();
+  attention_ =
+      std::make_unique<DnnOnGpus<DnnAttention>>("attention", options.attention, options.attention_table, gpus_);
+  convolutions_ = std::make_unique<DnnOnGpus<DnnConvolution>>("convolutions", options.convolutions,
+                                                              options.convolution_table, gpus_);
   stamps_.resize(gpus_.size());
   stamps_used_.resize(gpus_.size());
   for (const auto& gpu : gpus_) {
@@ -66,31 +69,11 @@ CudaStreams::CudaStreams(const StreamOptions& options) : options_(options) {
   }
 }
 
-/// Of every GPU. Equal GPUs have one table, as they have of products.
-void CudaStreams::make_attention() {
-  const bool timed = options_.attention == AttentionBy::kFastest;
-  try {
-    for (const auto& gpu : gpus_) {
-      gpu->activate();
-      const bool first = attention_tables_.empty() || gpu->name() != gpus_.front()->name();
-      attention_tables_.push_back(first ? std::make_shared<AttentionTable>(attention_table_head(gpu->name()))
-                                        : attention_tables_.front());
-      attention_.push_back(std::make_unique<DnnAttention>(attention_tables_.back(), timed));
-    }
-  } catch (const Error& error) {
-    if (!timed) throw;
-    attention_.clear();
-    no_cudnn_ = error.what();
-  }
-  if (!attention_.empty() && !options_.attention_table.empty()) {
-    attention_tables_.front()->load(options_.attention_table);
-  }
-}
-
 CudaStreams::~CudaStreams() {
   if (abandoned_) {
     for (auto& gpu : gpus_) static_cast<void>(gpu.release());  // a GPU that hangs cannot be waited for
-    for (auto& attention : attention_) static_cast<void>(attention.release());
+    attention_->abandon();
+    convolutions_->abandon();
     return;
   }
   open_gates();  // what has failed half-way may have left them closed, and memory is given back after all work
@@ -326,9 +309,8 @@ void CudaStreams::synchronize() {
   open_gates();
   for (const auto& gpu : gpus_) gpu->synchronize();
   if (!options_.product_table.empty()) tables_.front()->save(options_.product_table);
-  if (!attention_.empty() && !options_.attention_table.empty()) {
-    attention_tables_.front()->save(options_.attention_table);
-  }
+  attention_->save();
+  convolutions_->save();
 }
 
 std::int64_t CudaStreams::time_ns(EventId id) {
@@ -344,7 +326,8 @@ StreamPlace CudaStreams::place(StreamId id) const {
           .product_workspace = stream.workspace,
           .product_workspace_bytes = stream.workspace == nullptr ? 0 : kWorkspaceBytes,
           .product_table = tables_[place_of(*stream.gpu)].get(),
-          .attention = attention_.empty() ? nullptr : attention_[place_of(*stream.gpu)].get()};
+          .attention = attention_->of(place_of(*stream.gpu)),
+          .convolutions = convolutions_->of(place_of(*stream.gpu))};
 }
 
 std::string CudaStreams::description() const {
@@ -354,8 +337,9 @@ std::string CudaStreams::description() const {
     text += "; " + std::to_string(graphs_.size()) + " op graphs, " + std::to_string(graphs_.replays()) +
             " replays of " + std::to_string(passes_) + " passes";
   }
-  if (!attention_.empty()) text += "; " + attention_tables_.front()->summary();
-  if (!no_cudnn_.empty()) text += "; attention: own kernels (" + no_cudnn_ + ")";
+  for (const std::string& answers : {attention_->description(), convolutions_->description()}) {
+    if (!answers.empty()) text += "; " + answers;
+  }
   if (!graphs_.refusal().empty()) text += "; without op graphs (" + graphs_.refusal() + ")";
   return text;
 }

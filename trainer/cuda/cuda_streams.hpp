@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "trainer/cuda/dnn_attention.hpp"
+#include "trainer/cuda/dnn_convolution.hpp"
+#include "trainer/cuda/dnn_on_gpus.hpp"
 #include "trainer/cuda/gpu.hpp"
 #include "trainer/cuda/held_work.hpp"
 #include "trainer/cuda/op_graphs.hpp"
@@ -79,20 +81,18 @@ class CudaStreams : public StreamMachine {
   void count(Held work = Held::kCall);
   void open_gates();
   std::int64_t* new_stamp(const Gpu& gpu);
-  void make_attention();
 
   StreamOptions options_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<Stream> streams_;
   std::vector<std::vector<StreamId>> of_device_;  ///< by device
   std::vector<Event> events_;
-  std::map<const std::byte*, std::int64_t> memory_;                ///< of devices, and shared with them: bytes
-  std::vector<std::shared_ptr<ProductTable>> tables_;              ///< of the products, by GPU
-  std::vector<std::shared_ptr<AttentionTable>> attention_tables_;  ///< by GPU
-  std::vector<std::unique_ptr<DnnAttention>> attention_;           ///< by GPU; empty: our kernels
-  std::string no_cudnn_;                                           ///< why it is not there, where it was wanted
-  std::vector<std::vector<std::int64_t*>> stamps_;                 ///< by GPU: chunks, used from part to part
-  std::vector<std::size_t> stamps_used_;                           ///< by GPU
+  std::map<const std::byte*, std::int64_t> memory_;    ///< of devices, and shared with them: bytes
+  std::vector<std::shared_ptr<ProductTable>> tables_;  ///< of the products, by GPU
+  std::unique_ptr<DnnOnGpus<DnnAttention>> attention_;
+  std::unique_ptr<DnnOnGpus<DnnConvolution>> convolutions_;
+  std::vector<std::vector<std::int64_t*>> stamps_;  ///< by GPU: chunks, used from part to part
+  std::vector<std::size_t> stamps_used_;            ///< by GPU
   OpGraphs graphs_;
   std::int64_t passes_ = 0;  ///< launched, replayed or not
   std::string instr_name_;

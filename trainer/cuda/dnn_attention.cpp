@@ -12,8 +12,9 @@
 #include <cuda_runtime_api.h>
 
 #include "models/ground/error.hpp"
-#include "trainer/cuda/attention_check.hpp"
-#include "trainer/cuda/dnn/dnn_plan.hpp"
+#include "trainer/cuda/dnn/attention_graphs.hpp"
+#include "trainer/cuda/dnn/dnn_handle.hpp"
+#include "trainer/cuda/dnn_check.hpp"
 #include "trainer/cuda/kernels/attention/transposed_rows.hpp"
 #include "trainer/cuda/product_trial.hpp"
 
@@ -24,12 +25,12 @@ namespace {
 using Forward = kernels::AttentionForward<kernels::BFloat16>;
 using Backward = kernels::AttentionBackward<kernels::BFloat16>;
 
-constexpr std::size_t kForwardLogSums = 4;  // in the order of `AttentionGraph`
+constexpr std::size_t kForwardLogSums = 4;  // in the order of `attention_graph`
 constexpr std::size_t kBackwardLogSums = 5;
 
 void* without_const(const void* address) { return const_cast<void*>(address); }
 
-/// In the order of `AttentionGraph`.
+/// In the order of `attention_graph`.
 std::vector<void*> memory_of(const Forward& of) {
   return {without_const(of.queries.rows), without_const(of.keys.rows), without_const(of.values.rows), of.attended.rows,
           of.log_sums};
@@ -59,7 +60,7 @@ std::string hindrance(const kernels::AttentionShape& shape, std::span<void* cons
 }
 
 /// Log sums that lie by head, at the end of a stage's workspace.
-float* log_sums_by_head(const AttentionKey& key, const AttentionPlace& place) {
+float* log_sums_by_head(const AttentionKey& key, const DnnPlace& place) {
   return reinterpret_cast<float*>(place.workspace + place.workspace_bytes - log_sums_bytes(key));
 }
 
@@ -68,12 +69,10 @@ void run_own(const Backward& attention, kernels::Stream stream) { kernels::atten
 
 }  // namespace
 
-std::string attention_table_head(const std::string& gpu) { return "cuDNN " + dnn_version() + ", " + gpu; }
-
 struct DnnAttention::Library {
-  std::shared_ptr<AttentionTable> table;
+  std::shared_ptr<DnnTable> table;
   bool timed;
-  cudnnHandle_t handle = nullptr;
+  DnnHandle handle;
   /// By key with log sums by token.
   struct Prepared {
     AttentionKey key;               ///< as the plan has it
@@ -81,27 +80,14 @@ struct DnnAttention::Library {
   };
   std::map<AttentionKey, Prepared> prepared;
 
-  Library(std::shared_ptr<AttentionTable> given, bool by_time) : table(std::move(given)), timed(by_time) {
-    check_dnn(dnn().Create(&handle), "cudnnCreate");
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    prepared.clear();
-    dnn().Destroy(handle);
-  }
-
-  void run_plan(const DnnPlan& plan, std::span<void* const> memory, kernels::Stream stream, std::byte* workspace) {
-    check_dnn(dnn().SetStream(handle, stream), "cudnnSetStream");
-    plan.run(handle, memory, workspace);
-  }
+  Library(std::shared_ptr<DnnTable> given, bool by_time) : table(std::move(given)), timed(by_time) {}
 };
 
 class DnnAttention::Units final : public kernels::AttentionUnits {
   using Prepared = Library::Prepared;
 
  public:
-  Units(Library& library, const AttentionPlace& place) : library_(library), place_(place) {}
+  Units(Library& library, const DnnPlace& place) : library_(library), place_(place) {}
 
   bool forward(const Forward& attention, kernels::Stream stream) override { return run(attention, stream); }
   bool backward(const Backward& attention, kernels::Stream stream) override { return run(attention, stream); }
@@ -141,7 +127,7 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
     if (key.by_head && key.backward) {
       kernels::transpose_rows(attention.log_sums, by_head, {key.samples, key.queries, key.heads}, stream);
     }
-    library_.run_plan(*prepared.plan, memory, stream, place_.workspace);
+    library_.handle.run(*prepared.plan, memory, stream, place_.workspace);
     if constexpr (std::is_same_v<Attention, Forward>) {
       if (key.by_head) {
         kernels::transpose_rows(by_head, attention.log_sums, {key.samples, key.heads, key.queries}, stream);
@@ -152,7 +138,7 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
   /// How cuDNN's results differ from ours; empty: they do not.
   template <class Attention>
   std::string difference(const Prepared& prepared, const Attention& attention, kernels::Stream stream) {
-    const std::vector<AttentionResult> results = results_of(attention);
+    const std::vector<DnnResult> results = results_of(attention);
     try {
       run_own(attention, stream);
       const auto ours = values_of(results, stream);
@@ -168,7 +154,7 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
   template <class Attention>
   Prepared decide(const AttentionKey& key, const Attention& attention, kernels::Stream stream) {
     Prepared prepared{key, nullptr};
-    AttentionTrial trial;
+    DnnTrial trial;
     trial.plan = [&] { return make(prepared); };
     trial.compare = [&] {
       const std::string by_token = difference(prepared, attention, stream);
@@ -198,7 +184,7 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
     if (!why.empty()) return why;
     try {
       prepared.plan =
-          std::make_unique<DnnPlan>(DnnDevice{.handle = library_.handle}, prepared.key,
+          std::make_unique<DnnPlan>(library_.handle.device(), attention_graph(prepared.key),
                                     DnnLimits{.sms = place_.sms, .workspace_bytes = plan_bytes(prepared.key)});
     } catch (const Error& error) {
       why = error.what();
@@ -207,14 +193,14 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
   }
 
   Library& library_;
-  AttentionPlace place_;
+  DnnPlace place_;
 };
 
-DnnAttention::DnnAttention(std::shared_ptr<AttentionTable> table, bool timed)
+DnnAttention::DnnAttention(std::shared_ptr<DnnTable> table, bool timed)
     : library_(std::make_unique<Library>(std::move(table), timed)) {}
 DnnAttention::~DnnAttention() = default;
 
-std::unique_ptr<kernels::AttentionUnits> DnnAttention::units(const AttentionPlace& place) {
+std::unique_ptr<kernels::AttentionUnits> DnnAttention::units(const DnnPlace& place) {
   return std::make_unique<Units>(*library_, place);
 }
 

@@ -61,6 +61,7 @@ class StageBackend {
 namespace cuda {
 class ProductTable;
 class DnnAttention;
+class DnnConvolution;
 }  // namespace cuda
 
 /// Where a stage's arithmetic runs, when that is a stream of a GPU.
@@ -70,9 +71,10 @@ struct StreamPlace {
   int sms = 0;                             ///< multiprocessors that the stream has; 0: all
   std::byte* product_workspace = nullptr;  ///< of the stream's matrix products
   std::int64_t product_workspace_bytes = 0;
-  cuda::ProductTable* product_table = nullptr;  ///< their algorithms, those of all streams
-  cuda::DnnAttention* attention = nullptr;      ///< of the GPU; null: our kernels
-  std::byte* scratch = nullptr;                 ///< as much as `Backend::scratch_bytes` has asked for; not counted
+  cuda::ProductTable* product_table = nullptr;   ///< their algorithms, those of all streams
+  cuda::DnnAttention* attention = nullptr;       ///< of the GPU; null: our kernels
+  cuda::DnnConvolution* convolutions = nullptr;  ///< likewise
+  std::byte* scratch = nullptr;                  ///< as much as `Backend::scratch_bytes` has asked for; not counted
 };
 
 /// What a `StageBackend` is made for.

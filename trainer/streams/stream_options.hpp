@@ -9,9 +9,9 @@ namespace plumb {
 /// their limits), or fast (all of the GPU).
 enum class PartitionMode : std::uint8_t { kAccuracy, kThroughput };
 
-/// Who computes attention in bf16 on a GPU: our kernels; cuDNN where it has a deterministic plan whose results are
-/// right; or cuDNN where it is faster, too.
-enum class AttentionBy : std::uint8_t { kOwn, kCudnn, kFastest };
+/// Who computes attention, or convolutions, in bf16 on a GPU: our kernels; cuDNN where it has a deterministic plan
+/// whose results are right; or cuDNN where it is faster, too.
+enum class ComputedBy : std::uint8_t { kOwn, kCudnn, kFastest };
 
 /// How the executor `streams` uses the machine. All but the devices matter to GPUs only.
 struct StreamOptions {
@@ -26,10 +26,12 @@ struct StreamOptions {
   bool graphs = true;               ///< a pass of a stage is one launch
   std::string product_table;        ///< file of the algorithms of matrix products: read if there, written; empty: none
   std::int32_t product_trials = 1;  ///< algorithms that are timed for each product; 1: the first usable one is taken
-  AttentionBy attention = AttentionBy::kOwn;
+  ComputedBy attention = ComputedBy::kOwn;
   std::string attention_table;  ///< file of who computes which attention: read if there, written; empty: none
-  bool links = false;           ///< streams wait for other processes, so the host must never wait for a whole GPU
-  double watchdog_s = 120;      ///< the run fails after so long without progress, and says why
+  ComputedBy convolutions = ComputedBy::kOwn;
+  std::string convolution_table;  ///< likewise of convolutions
+  bool links = false;             ///< streams wait for other processes, so the host must never wait for a whole GPU
+  double watchdog_s = 120;        ///< the run fails after so long without progress, and says why
 };
 
 }  // namespace plumb

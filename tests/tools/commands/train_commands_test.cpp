@@ -165,7 +165,8 @@ TEST_CASE("an option for GPUs or streams says nothing to threads, and is refused
   const ScratchDirectory scratch;
   for (const std::string option :
        {"--gpus 2", "--device-sms 8", "--device-mode accuracy", "--link-latency 1", "--link-bandwidth 1GB",
-        "--product-table t.txt", "--product-trials 5", "--attention cudnn", "--attention-table t.txt"}) {
+        "--product-table t.txt", "--product-trials 5", "--attention cudnn", "--attention-table t.txt",
+        "--convolutions cudnn", "--convolution-table t.txt"}) {
     CAPTURE(option);
     const std::string expected = "plumbline: error: " + option.substr(0, option.find(' ')) +
                                  ": the back end is cpu, expected --backend cuda with it\n";

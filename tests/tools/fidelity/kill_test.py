@@ -63,7 +63,7 @@ def main():
         said = run.communicate()[1].decode()
         lines = check(out)
         parts = [line for line in lines if line["kind"] == "part"]
-        assert run.returncode == 0 and len({line["name"] for line in parts}) == 13, f"exit status {run.returncode}, parts {parts}\n{said}\n{(out / 'log.txt').read_text()[-3000:]}"
+        assert run.returncode == 0 and len({line["name"] for line in parts}) == 14, f"exit status {run.returncode}, parts {parts}\n{said}\n{(out / 'log.txt').read_text()[-3000:]}"
         twice = [key for key, times in collections.Counter((line["kind"], line["name"]) for line in lines if line["kind"] in ("run", "profile", "part")).items() if times > 1]
         assert not twice, f"ran twice: {twice}"
         print(f"{KILLS} kills, {len(lines)} finished things, {sum('files' in line for line in lines)} with files, none lost")

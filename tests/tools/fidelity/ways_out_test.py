@@ -68,6 +68,18 @@ def attention_has_ways_out(folder):
     expect("times of attention", rows, "kind,direction,own_ms,cudnn_ms\nb8_q1024_k1024_h12/12_d64_causal,forward,0.141,0.061\n")
 
 
+def convolutions_have_ways_out(folder):
+    """cuDNN's convolutions are timed only where everything about them is right."""
+    missing = "no convolutions by cuDNN: cuDNN: libcudnn.so.9: cannot open shared object file; expected its folder in PLUMB_CUDNN or LD_LIBRARY_PATH"
+    for name, faults, says, ends, value in (("images right", "", "fine", 0, "on"), ("images wrong", "convolutions", "fine", 0, "off"), ("no library for images", "", missing, 0, "off")):
+        stand_in = beside_a_test(folder / name, says, ends)
+        status, decided, parts, log = run(folder / name / "out", faults, "convolutions", stand_in=stand_in)
+        expect(name, (status, decided, parts), (0 if value == "on" else 3, {"convolutions": value}, {"convolutions": "ok" if value == "on" else "failed"}))
+        table = folder / name / "out/convolutions.csv"
+        ways = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()[1:]] if table.exists() else []
+        expect(name, ways, [f"{network},{way}" for network in ("resnet-50-cifar", "resnet-50") for way in ("own", "cudnn", "fastest")] if value == "on" else [])
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -96,10 +108,11 @@ def main():
         expect("a hang", "124" in log, True)
 
         attention_has_ways_out(folder)
+        convolutions_have_ways_out(folder)
 
         done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", program, "--only", "nothing"], capture_output=True, text=True)
         expect("an unknown part", (done.returncode, done.stderr.split(", expected")[0]), (2, "validate.sh: --only: unknown part 'nothing'"))
-    print("ways out: 11 situations")
+    print("ways out: 14 situations")
 
 
 main()

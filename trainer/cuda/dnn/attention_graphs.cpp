@@ -68,9 +68,9 @@ DnnTensor scores_of(DnnGraph& graph, const Places& places, const DnnTensor& quer
   return graph.apply({.mode = CUDNN_POINTWISE_MUL, .y = &scale}, plain);
 }
 
-AttentionGraph forward_graph(const AttentionKey& key) {
+DnnOperations forward_graph(const AttentionKey& key) {
   const Places places(key);
-  AttentionGraph result;
+  DnnOperations result;
   DnnGraph& graph = result.graph;
   const DnnTensor queries = graph.in_memory(kBf16, places.of_queries(), places.by_query(key.query_row));
   const DnnTensor keys = graph.in_memory(kBf16, transposed(places.of_keys()), transposed(places.by_key(key.key_row)));
@@ -115,9 +115,9 @@ void sum_deltas(DnnGraph& graph, const Places& places, const DnnTensor& attended
   graph.apply({.mode = CUDNN_POINTWISE_MUL, .y = &one}, sums, deltas);
 }
 
-AttentionGraph backward_graph(const AttentionKey& key) {
+DnnOperations backward_graph(const AttentionKey& key) {
   const Places places(key);
-  AttentionGraph result;
+  DnnOperations result;
   DnnGraph& graph = result.graph;
   const auto of_queries = [&](std::int64_t row) {
     return graph.in_memory(kBf16, places.of_queries(), places.by_query(row));
@@ -159,7 +159,7 @@ AttentionGraph backward_graph(const AttentionKey& key) {
 
 }  // namespace
 
-AttentionGraph attention_graph(const AttentionKey& key) {
+DnnOperations attention_graph(const AttentionKey& key) {
   return key.backward ? backward_graph(key) : forward_graph(key);
 }
 

@@ -19,6 +19,10 @@ inline constexpr cudnnBackendAttributeType_t kDnnType<std::int64_t> = CUDNN_TYPE
 template <>
 inline constexpr cudnnBackendAttributeType_t kDnnType<std::int32_t> = CUDNN_TYPE_INT32;
 template <>
+inline constexpr cudnnBackendAttributeType_t kDnnType<float> = CUDNN_TYPE_FLOAT;
+template <>
+inline constexpr cudnnBackendAttributeType_t kDnnType<cudnnConvolutionMode_t> = CUDNN_TYPE_CONVOLUTION_MODE;
+template <>
 inline constexpr cudnnBackendAttributeType_t kDnnType<bool> = CUDNN_TYPE_BOOLEAN;
 template <>
 inline constexpr cudnnBackendAttributeType_t kDnnType<char> = CUDNN_TYPE_CHAR;

@@ -10,6 +10,25 @@ namespace {
 
 constexpr std::int64_t kDnnAlignment = 16;  ///< bytes
 
+/// Sums in float; a filter is laid on as it is, not turned around.
+DnnDescriptor convolution_of(const DnnWindows& windows) {
+  using Pair = std::array<std::int64_t, 2>;
+  const Pair padding{windows.padding, windows.padding};
+  const Pair stride{windows.stride, windows.stride};
+  const Pair dense{1, 1};
+  const auto numbers = [](const Pair& of) { return std::span<const std::int64_t>(of); };
+  DnnDescriptor convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  convolution.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  convolution.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
+  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
+  convolution.set_all(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, numbers(padding));
+  convolution.set_all(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, numbers(padding));
+  convolution.set_all(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, numbers(stride));
+  convolution.set_all(CUDNN_ATTR_CONVOLUTION_DILATIONS, numbers(dense));
+  convolution.finalize("convolution");
+  return convolution;
+}
+
 }  // namespace
 
 cudnnBackendDescriptor_t DnnGraph::keep(DnnDescriptor descriptor) {
@@ -102,6 +121,53 @@ void DnnGraph::apply(const Pointwise& of, const DnnTensor& x, const DnnTensor& t
   if (of.y != nullptr) step.y = *of.y;
   if (of.chooses != nullptr) step.chooses = *of.chooses;
   add(std::move(operation), step);
+}
+
+void DnnGraph::convolve(const DnnWindows& windows, const DnnTensor& images, const DnnTensor& filters,
+                        const DnnTensor& outputs) {
+  DnnDescriptor operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, images.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filters.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, outputs.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, keep(convolution_of(windows)));
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0F);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0F);
+  add(std::move(operation),
+      {.kind = DnnStep::Kind::kConvolve, .x = images, .y = filters, .chooses = {}, .to = outputs, .windows = windows});
+}
+
+void DnnGraph::convolve_back_to_images(const DnnWindows& windows, const DnnTensor& output_grad,
+                                       const DnnTensor& filters, const DnnTensor& image_grad) {
+  DnnDescriptor operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, output_grad.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, filters.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, image_grad.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, keep(convolution_of(windows)));
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 1.0F);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 0.0F);
+  add(std::move(operation), {.kind = DnnStep::Kind::kBackToImages,
+                             .x = output_grad,
+                             .y = filters,
+                             .chooses = {},
+                             .to = image_grad,
+                             .windows = windows});
+}
+
+void DnnGraph::convolve_back_to_filters(const DnnWindows& windows, const DnnTensor& images,
+                                        const DnnTensor& output_grad, const DnnTensor& filter_grad) {
+  DnnDescriptor operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, images.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, output_grad.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, filter_grad.descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, keep(convolution_of(windows)));
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, 1.0F);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, 0.0F);
+  add(std::move(operation), {.kind = DnnStep::Kind::kBackToFilters,
+                             .x = images,
+                             .y = output_grad,
+                             .chooses = {},
+                             .to = filter_grad,
+                             .windows = windows});
 }
 
 DnnTensor DnnGraph::apply(const Pointwise& operation, const DnnTensor& x, cudnnDataType_t type) {

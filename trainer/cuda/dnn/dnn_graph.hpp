@@ -35,9 +35,15 @@ struct DnnTensor {
   bool is_between = false;  ///< two operations: nobody else sees it
 };
 
+/// How the windows of a convolution slide over lines and columns.
+struct DnnWindows {
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+};
+
 /// An operation of a graph as it was asked for: cuDNN does not give its own back.
 struct DnnStep {
-  enum class Kind : std::uint8_t { kMultiply, kRelabel, kReduce, kApply };
+  enum class Kind : std::uint8_t { kMultiply, kRelabel, kReduce, kApply, kConvolve, kBackToImages, kBackToFilters };
   Kind kind;
   DnnTensor x;
   std::optional<DnnTensor> y;  ///< second operand
@@ -46,6 +52,7 @@ struct DnnStep {
   cudnnPointwiseMode_t mode{};  ///< of kApply
   std::int64_t axis = -1;
   cudnnReduceTensorOp_t by{};  ///< of kReduce
+  DnnWindows windows{};        ///< of the convolutions
 };
 
 /// Operations of cuDNN, put together one by one, that a plan does in one go.
@@ -62,6 +69,13 @@ class DnnGraph {
   /// The same matrices under other sizes or strides.
   void relabel(const DnnTensor& from, const DnnTensor& to);
   void reduce(cudnnReduceTensorOp_t by, const DnnTensor& from, const DnnTensor& to);
+
+  // Sizes are images, channels, lines, columns; of filters: filters, channels, lines, columns.
+  void convolve(const DnnWindows& windows, const DnnTensor& images, const DnnTensor& filters, const DnnTensor& outputs);
+  void convolve_back_to_images(const DnnWindows& windows, const DnnTensor& output_grad, const DnnTensor& filters,
+                               const DnnTensor& image_grad);
+  void convolve_back_to_filters(const DnnWindows& windows, const DnnTensor& images, const DnnTensor& output_grad,
+                                const DnnTensor& filter_grad);
 
   /// One operation on every number. `y` where the mode has two operands, `chooses` for BINARY_SELECT, `axis` for
   /// GEN_INDEX.
@@ -100,6 +114,12 @@ class DnnGraph {
   std::vector<DnnStep> steps_;
   std::deque<Number> numbers_;
   std::int64_t tensors_ = 0;
+};
+
+/// A graph, and the uids of what it has in memory, in an order that its maker says.
+struct DnnOperations {
+  DnnGraph graph;
+  std::vector<std::int64_t> memory;
 };
 
 }  // namespace plumb::cuda

@@ -62,8 +62,8 @@ struct DnnPlan::Proposals {
   int sms;
 };
 
-DnnPlan::DnnPlan(const DnnDevice& device, const AttentionKey& key, const DnnLimits& limits)
-    : operations_(attention_graph(key)), graph_(operations_.graph.finish(device.handle)) {
+DnnPlan::DnnPlan(const DnnDevice& device, DnnOperations operations, const DnnLimits& limits)
+    : operations_(std::move(operations)), graph_(operations_.graph.finish(device.handle)) {
   std::string why = "it proposes nothing";
   for (const int sms : {limits.sms, 0}) {
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
@@ -124,7 +124,7 @@ void DnnPlan::run(cudnnHandle_t handle, std::span<void* const> memory, std::byte
   arguments.set_all(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span<void* const>(places));
   arguments.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, static_cast<void*>(workspace));
   arguments.finalize("arguments");
-  check_dnn(dnn().BackendExecute(handle, plan_->get(), arguments.get()), "attention");
+  check_dnn(dnn().BackendExecute(handle, plan_->get(), arguments.get()), "a plan");
 }
 
 }  // namespace plumb::cuda

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/cuda/dnn/attention_graphs.hpp"
+#include "trainer/cuda/dnn/dnn_graph.hpp"
 
 namespace plumb::cuda {
 
@@ -27,16 +27,16 @@ struct DnnLimits {
   std::int64_t workspace_bytes = 0;
 };
 
-/// An attention that the library has made ready. Any stream of the device may run it.
+/// Operations that the library has made ready. Any stream of the device may run it.
 class DnnPlan {
  public:
   /// The library's first proposal that it does not call nondeterministic, that fits, and for which it has a kernel.
   /// The target of multiprocessors goes along; where nothing has one, which is so of all attention in cuDNN 9.19, the
   /// plan is for the whole GPU (and runs on a part of it all the same). Throws Error with the last reason when there
-  /// is none. Compiles a kernel, so it takes about a second.
-  DnnPlan(const DnnDevice& device, const AttentionKey& key, const DnnLimits& limits);
+  /// is none. May compile a kernel: for attention that takes about a second.
+  DnnPlan(const DnnDevice& device, DnnOperations operations, const DnnLimits& limits);
 
-  /// `memory` in the order of `AttentionGraph`. Puts it on the handle's stream.
+  /// `memory` in the order of the operations' own. Puts it on the handle's stream.
   void run(cudnnHandle_t handle, std::span<void* const> memory, std::byte* workspace) const;
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -47,7 +47,7 @@ class DnnPlan {
   struct Proposals;
   bool take_first(const DnnDevice& device, const DnnLimits& limits, const Proposals& proposals, std::string& why);
 
-  AttentionGraph operations_;
+  DnnOperations operations_;
   DnnDescriptor graph_;
   std::optional<DnnDescriptor> configuration_;  ///< of the plan, which may refer to it
   std::optional<DnnDescriptor> plan_;

@@ -30,6 +30,11 @@ __global__ void __launch_bounds__(kThreads) add_packs(T* sum, const T* term, std
   store(sum + at, to);
 }
 
+__global__ void __launch_bounds__(kThreads) add_numbers(float* sum, const BFloat16* term, std::int64_t count) {
+  const std::int64_t at = number_of_thread();
+  if (at < count) sum[at] += to_float(term[at]);
+}
+
 template <class Unit>
 __global__ void __launch_bounds__(kThreads) copy_units(Unit* to, const Unit* from, std::int64_t count) {
   const std::int64_t at = number_of_thread();
@@ -134,6 +139,10 @@ void add(T* sum, const T* term, std::int64_t count, Stream stream) {
   } else {
     launch(add_packs<T, 1>, thread_each(count), stream, sum, term, count);
   }
+}
+
+void add_rounded(float* sum, const BFloat16* term, std::int64_t count, Stream stream) {
+  launch(add_numbers, thread_each(count), stream, sum, term, count);
 }
 
 void copy_bytes(void* to, const void* from, std::int64_t bytes, Stream stream) {

@@ -18,6 +18,9 @@ namespace plumb::kernels {
 template <class T>
 void add(T* sum, const T* term, std::int64_t count, Stream stream);
 
+/// sum += term, each number made a float first.
+void add_rounded(float* sum, const BFloat16* term, std::int64_t count, Stream stream);
+
 /// Copies by a kernel, not by a copy engine.
 void copy_bytes(void* to, const void* from, std::int64_t bytes, Stream stream);
 

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "models/layers/layer_workspace.hpp"
+#include "trainer/cuda/kernels/convolution_units.hpp"
 #include "trainer/cuda/layers/dense.hpp"
 #include "trainer/cuda/layers/image_sizes.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
@@ -18,7 +20,11 @@ template <class T>
 class CudaConvolution final : public CudaLayer<T> {
  public:
   CudaConvolution(const LayerSpec& spec, const MicrobatchShape& shape)
-      : spec_(spec), in_(input_image(spec)), out_(output_image(spec)), images_(shape.tokens()) {
+      : spec_(spec),
+        in_(input_image(spec)),
+        out_(output_image(spec)),
+        images_(shape.tokens()),
+        shape_(convolution_shape(spec, images_)) {
     patch_ = spec.kernel * spec.kernel * spec.channels;
     const std::int64_t most = kMostPatchBytes / (out_.pixels() * patch_ * static_cast<std::int64_t>(sizeof(T)));
     together_ = needs_patches(spec) ? std::clamp<std::int64_t>(most, 1, images_) : images_;
@@ -26,14 +32,60 @@ class CudaConvolution final : public CudaLayer<T> {
 
   void forward(const CudaPass<T>& pass) const override {
     if (pass.output == nullptr) return;
+    const Call call{.pass = ConvolutionPass::kForward,
+                    .shape = shape_,
+                    .images = pass.input,
+                    .filters = pass.weights[0],
+                    .result = pass.output};
+    answer(pass.device, call, [&] { own_forward(pass); });
+  }
+
+  void input_grad(const CudaPass<T>& pass) const override {
+    if (pass.input_grad == nullptr) return;
+    const Call call{.pass = ConvolutionPass::kInputGrad,
+                    .shape = shape_,
+                    .filters = pass.weights[0],
+                    .output_grad = pass.output_grad,
+                    .result = pass.input_grad};
+    answer(pass.device, call, [&] { own_input_grad(pass); });
+  }
+
+  void weight_grad(const CudaPass<T>& pass) const override {
+    const Call call{.pass = ConvolutionPass::kWeightGrad,
+                    .shape = shape_,
+                    .images = pass.input,
+                    .output_grad = pass.output_grad,
+                    .filter_grad = pass.gradients[0]};
+    answer(pass.device, call, [&] { own_weight_grad(pass); });
+  }
+
+  std::int64_t scratch_bytes() const override {
+    return patch_bytes() + Dense<T>{together_ * out_.pixels(), patch_, spec_.filters}.scratch_bytes();
+  }
+
+ private:
+  using Call = ConvolutionCall<T>;
+
+  /// By whoever the device has for it.
+  template <class Own>
+  void answer(const DeviceContext& device, Call call, Own own) const {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      if (device.convolutions != nullptr && asks_for_convolution(spec_)) {
+        call.own = own;
+        if (device.convolutions->run(call, device.stream)) return;
+      }
+    }
+    own();
+  }
+
+  void own_forward(const CudaPass<T>& pass) const {
     for_each_group([&](std::int64_t first, const Dense<T>& dense) {
       dense.forward(pass.device, patches(pass, first, dense), pass.weights[0], spec_.bias ? pass.weights[1] : nullptr,
                     pass.output + first * out_.features());
     });
   }
 
-  void input_grad(const CudaPass<T>& pass) const override {
-    if (pass.input_grad == nullptr) return;
+  void own_input_grad(const CudaPass<T>& pass) const {
     for_each_group([&](std::int64_t first, const Dense<T>& dense) {
       const T* output_grad = pass.output_grad + first * out_.features();
       T* input_grad = pass.input_grad + first * in_.features();
@@ -45,7 +97,7 @@ class CudaConvolution final : public CudaLayer<T> {
     });
   }
 
-  void weight_grad(const CudaPass<T>& pass) const override {
+  void own_weight_grad(const CudaPass<T>& pass) const {
     for_each_group([&](std::int64_t first, const Dense<T>& dense) {
       const T* rows = patches(pass, first, dense);
       DeviceContext device = pass.device;
@@ -55,11 +107,6 @@ class CudaConvolution final : public CudaLayer<T> {
     });
   }
 
-  std::int64_t scratch_bytes() const override {
-    return patch_bytes() + Dense<T>{together_ * out_.pixels(), patch_, spec_.filters}.scratch_bytes();
-  }
-
- private:
   template <class F>
   void for_each_group(F f) const {
     for (std::int64_t first = 0; first < images_; first += together_) {
@@ -85,6 +132,7 @@ class CudaConvolution final : public CudaLayer<T> {
   ImageShape in_;
   ImageShape out_;
   std::int64_t images_;
+  ConvolutionShape shape_;
   std::int64_t patch_ = 0;
   std::int64_t together_ = 1;
 };

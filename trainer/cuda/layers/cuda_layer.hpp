@@ -12,13 +12,15 @@
 namespace plumb::kernels {
 
 class AttentionUnits;
+class ConvolutionUnits;
 
 /// Where work goes, and what it may use meanwhile. One pass at a time per scratch.
 struct DeviceContext {
   Stream stream = nullptr;
   MatrixProducts* products = nullptr;
   std::byte* scratch = nullptr;  ///< at a multiple of 256 bytes, as large as the layers ask for; not counted memory
-  AttentionUnits* attention = nullptr;  ///< in bf16; null: our kernels
+  AttentionUnits* attention = nullptr;       ///< in bf16; null: our kernels
+  ConvolutionUnits* convolutions = nullptr;  ///< likewise
 };
 
 /// What one pass of one layer computes on: `LayerPass` (trainer/layers/layer.hpp) in a device's memory. Weights and

@@ -12,6 +12,7 @@
 #include "trainer/cuda/kernels/optimizer.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/cuda_stage_module.hpp"
+#include "trainer/cuda/layers/image_sizes.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/numbers/number_type.hpp"
 
@@ -44,17 +45,17 @@ const U* numbers_in(const std::byte* bytes) {
 template <class T>
 class DeviceStage final : public StageBackend {
  public:
-  DeviceStage(const StageSpec& spec, std::unique_ptr<MatrixProducts> by, std::unique_ptr<AttentionUnits> attention)
+  DeviceStage(const StageSpec& spec, std::unique_ptr<MatrixProducts> by, OtherUnits others)
       : spec_(spec),
         stream_(static_cast<Stream>(spec.place.stream)),
         module_(*spec.layout, spec.shape),
         segments_(segments_of(*spec.layout)),
         products_(std::move(by)),
-        attention_(std::move(attention)) {}
+        others_(std::move(others)) {}
 
   void run(Op op, const PassArguments& pass) override {
     const typename CudaStageModule<T>::Pass on_device{
-        .device = {stream_, products_.get(), spec_.place.scratch, attention_.get()},
+        .device = {stream_, products_.get(), spec_.place.scratch, others_.attention.get(), others_.convolutions.get()},
         .weights = numbers_in<T>(pass.weights),
         .gradients = numbers_in<float>(pass.gradients),
         .blocks = pass.blocks,
@@ -138,7 +139,7 @@ class DeviceStage final : public StageBackend {
   CudaStageModule<T> module_;
   std::vector<Segment> segments_;
   std::unique_ptr<MatrixProducts> products_;
-  std::unique_ptr<AttentionUnits> attention_;
+  OtherUnits others_;
 };
 
 [[noreturn]] void refuse(NumberType type) {
@@ -148,13 +149,12 @@ class DeviceStage final : public StageBackend {
 }  // namespace
 
 std::unique_ptr<StageBackend> make_device_stage(NumberType type, const StageSpec& spec,
-                                                std::unique_ptr<MatrixProducts> products,
-                                                std::unique_ptr<AttentionUnits> attention) {
+                                                std::unique_ptr<MatrixProducts> products, OtherUnits others) {
   if (type == NumberType::kFloat32) {
-    return std::make_unique<DeviceStage<float>>(spec, std::move(products), std::move(attention));
+    return std::make_unique<DeviceStage<float>>(spec, std::move(products), std::move(others));
   }
   if (type == NumberType::kBFloat16) {
-    return std::make_unique<DeviceStage<BFloat16>>(spec, std::move(products), std::move(attention));
+    return std::make_unique<DeviceStage<BFloat16>>(spec, std::move(products), std::move(others));
   }
   refuse(type);
 }
@@ -164,6 +164,15 @@ std::vector<AttentionShape> attention_shapes(const StageSpec& spec) {
   for (const LayoutStep& step : spec.layout->steps) {
     if (step.spec.kind != LayerKind::kAttention && step.spec.kind != LayerKind::kAttentionCore) continue;
     shapes.push_back(AttentionSizes(step.spec).shape(spec.shape, step.spec.causal));
+  }
+  return shapes;
+}
+
+std::vector<ConvolutionShape> convolution_shapes(const StageSpec& spec) {
+  std::vector<ConvolutionShape> shapes;
+  for (const LayoutStep& step : spec.layout->steps) {
+    if (!asks_for_convolution(step.spec)) continue;
+    shapes.push_back(convolution_shape(step.spec, spec.shape.tokens()));
   }
   return shapes;
 }

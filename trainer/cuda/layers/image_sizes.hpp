@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "models/layers/layer_workspace.hpp"
 #include "models/network/layer_shape.hpp"
 #include "models/network/network.hpp"
-#include "trainer/cuda/kernels/image.hpp"
+#include "trainer/cuda/kernels/convolution_units.hpp"
 
 namespace plumb::kernels {
 
@@ -22,6 +23,16 @@ inline ImageWindow image_window(const LayerSpec& spec, std::int64_t images) {
           .kernel_columns = spec.kernel == 0 ? spec.columns : spec.kernel,
           .stride = std::max<std::int64_t>(1, spec.stride),
           .padding = spec.padding};
+}
+
+/// Whether others than our kernels are asked for a convolution. Windows of one pixel are matrix products as they are;
+/// with a bias cuDNN would compile a kernel of its own, for seconds each.
+inline bool asks_for_convolution(const LayerSpec& spec) {
+  return spec.kind == LayerKind::kConvolution && needs_patches(spec) && !spec.bias;
+}
+
+inline ConvolutionShape convolution_shape(const LayerSpec& spec, std::int64_t images) {
+  return {.window = image_window(spec, images), .filters = spec.filters};
 }
 
 }  // namespace plumb::kernels

@@ -1,4 +1,4 @@
-#include "trainer/cuda/dnn/attention_table.hpp"
+#include "trainer/cuda/dnn/dnn_table.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,8 @@
 #include "models/ground/error.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "trainer/cuda/attention_check.hpp"
 #include "trainer/cuda/dnn/attention_key.hpp"
+#include "trainer/cuda/dnn_check.hpp"
 
 TEST_SUITE_BEGIN("cuda");
 
@@ -31,7 +31,7 @@ struct Tried {
   std::optional<double> own = 4;
   std::optional<double> library = 1;
 
-  AttentionTrial trial() {
+  DnnTrial trial() {
     return {
         .plan = [this] { return steps.emplace_back("plan"), no_plan; },
         .compare = [this] { return steps.emplace_back("compare"), wrong; },
@@ -82,7 +82,7 @@ TEST_CASE("cuDNN is not asked for what its versions are known to get wrong") {
 }
 
 TEST_CASE("cuDNN answers only after it ran as our kernels do") {
-  AttentionTable table(kMadeFor);
+  DnnTable table("attention", kMadeFor);
   CHECK(table.summary() == "attention: none in bf16");
   Tried good;
   CHECK_FALSE(table.choose("a", false, good.trial()).own);
@@ -102,7 +102,7 @@ TEST_CASE("cuDNN answers only after it ran as our kernels do") {
 }
 
 TEST_CASE("the faster one answers where times decide, and stands from then on") {
-  AttentionTable table(kMadeFor);
+  DnnTable table("attention", kMadeFor);
   Tried fast;
   CHECK_FALSE(table.choose("a", true, fast.trial()).own);
   CHECK(fast.steps == std::vector<std::string>{"plan", "compare", "cudnn", "own"});
@@ -123,13 +123,13 @@ TEST_CASE("the faster one answers where times decide, and stands from then on") 
 TEST_CASE("choices come back from their file, which another GPU or library refuses") {
   const ScratchDirectory scratch;
   const auto path = scratch.path() / "attention.txt";
-  AttentionTable table(kMadeFor);
+  DnnTable table("attention", kMadeFor);
   table.load(path);
   table.set("forward b1", {false, ""});
   table.set("backward b1", {true, "they are faster"});
   table.save(path);
   CHECK(table.text() == "plumbline attention, cuDNN 9.19.0, NVIDIA H200\nown backward b1\ncudnn forward b1\n");
-  AttentionTable again(kMadeFor);
+  DnnTable again("attention", kMadeFor);
   again.load(path);
   CHECK(again.text() == table.text());
   Tried pinned;
@@ -137,14 +137,15 @@ TEST_CASE("choices come back from their file, which another GPU or library refus
   CHECK(pinned.steps == std::vector<std::string>{"plan", "compare"});
   pinned.wrong = "attended by cuDNN differs by 0.3 from our kernels";
   CHECK(again.choose("forward b1", true, pinned.trial()).own);
-  AttentionTable elsewhere("cuDNN 9.20.0, NVIDIA H200");
+  DnnTable elsewhere("attention", "cuDNN 9.20.0, NVIDIA H200");
   const auto message = [&](const std::string& text) { return error_message([&] { elsewhere.read(text, "t.txt"); }); };
   CHECK(message(table.text()) ==
         "t.txt:1: 'plumbline attention, cuDNN 9.19.0, NVIDIA H200'; expected 'plumbline "
         "attention, cuDNN 9.20.0, NVIDIA H200'");
   const std::string head = "plumbline attention, cuDNN 9.20.0, NVIDIA H200\n";
-  CHECK(message(head + "ours forward\n") == "t.txt:2: 'ours forward'; expected 'own' or 'cudnn', and an attention");
-  CHECK(message(head + "own\n") == "t.txt:2: 'own'; expected 'own' or 'cudnn', and an attention");
+  CHECK(message(head + "ours forward\n") ==
+        "t.txt:2: 'ours forward'; expected 'own' or 'cudnn', and a kind of attention");
+  CHECK(message(head + "own\n") == "t.txt:2: 'own'; expected 'own' or 'cudnn', and a kind of attention");
   CHECK(message("") == "t.txt: empty; expected 'plumbline attention, cuDNN 9.20.0, NVIDIA H200'");
 }
 
@@ -154,7 +155,7 @@ TEST_CASE("results are compared as wholes, and what is no number never passes") 
   CHECK(relative_difference(std::vector<float>{3, 5}, ours) == doctest::Approx(0.2));
   CHECK(relative_difference(std::vector<float>{3, std::numeric_limits<float>::quiet_NaN()}, ours) > 1e300);
   CHECK(relative_difference(std::vector<float>{1, 0}, std::vector<float>{0, 0}) > 1e300);
-  const std::vector<AttentionResult> of{{.name = "attended"}, {.name = "log sums", .is_float = true}};
+  const std::vector<DnnResult> of{{.name = "attended"}, {.name = "log sums", .is_float = true}};
   CHECK(difference_of(of, {{3, 4.05F}, {3, 4}}, {ours, ours}).empty());
   CHECK(difference_of(of, {{3, 5}, {3, 4}}, {ours, ours}) == "attended by cuDNN differs by 0.2 from our kernels");
   CHECK(difference_of(of, {{3, 4}, {3, 4.05F}}, {ours, ours}) == "log sums by cuDNN differs by 0.01 from our kernels");

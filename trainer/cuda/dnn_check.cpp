@@ -1,4 +1,4 @@
-#include "trainer/cuda/attention_check.hpp"
+#include "trainer/cuda/dnn_check.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -22,7 +22,7 @@ float from_bf16(std::uint16_t bits) {
   return value;
 }
 
-std::vector<float> values_of(const AttentionResult& result, cudaStream_t stream) {
+std::vector<float> values_of(const DnnResult& result, cudaStream_t stream) {
   const std::size_t size = result.is_float ? sizeof(float) : sizeof(std::uint16_t);
   const auto count = static_cast<std::size_t>(result.width * result.count);
   std::vector<std::byte> bytes(count * size);
@@ -58,7 +58,7 @@ double relative_difference(std::span<const float> a, std::span<const float> b) {
   return std::isfinite(relative) ? relative : std::numeric_limits<double>::infinity();
 }
 
-std::vector<AttentionResult> results_of(const kernels::AttentionForward<kernels::BFloat16>& attention) {
+std::vector<DnnResult> results_of(const kernels::AttentionForward<kernels::BFloat16>& attention) {
   const kernels::AttentionShape& shape = attention.shape;
   const std::int64_t tokens = shape.samples * shape.sequence;
   const std::int64_t width = shape.heads * shape.head_width;
@@ -66,7 +66,7 @@ std::vector<AttentionResult> results_of(const kernels::AttentionForward<kernels:
           {"log sums", attention.log_sums, shape.heads, shape.heads, tokens, true}};
 }
 
-std::vector<AttentionResult> results_of(const kernels::AttentionBackward<kernels::BFloat16>& attention) {
+std::vector<DnnResult> results_of(const kernels::AttentionBackward<kernels::BFloat16>& attention) {
   const kernels::AttentionShape& shape = attention.shape;
   const std::int64_t width = shape.heads * shape.head_width;
   const std::int64_t keys_width = width / shape.group;
@@ -77,17 +77,36 @@ std::vector<AttentionResult> results_of(const kernels::AttentionBackward<kernels
           {"the gradient of values", attention.value_grad.rows, attention.value_grad.stride, keys_width, keys, false}};
 }
 
-std::vector<std::vector<float>> values_of(const std::vector<AttentionResult>& results, cudaStream_t stream) {
+std::vector<DnnResult> results_of(const kernels::ConvolutionCall<kernels::BFloat16>& call) {
+  const kernels::ConvolutionShape& shape = call.shape;
+  const auto whole = [](const char* name, const void* numbers, std::int64_t width, std::int64_t count) {
+    return DnnResult{.name = name, .rows = numbers, .stride = width, .width = width, .count = count};
+  };
+  const std::int64_t patch = shape.window.places() * shape.window.channels;
+  switch (call.pass) {
+    case kernels::ConvolutionPass::kForward:
+      return {whole("the output", call.result, shape.filters, shape.window.out_pixels())};
+    case kernels::ConvolutionPass::kInputGrad:
+      return {whole("the gradient of images", call.result, shape.window.channels, shape.window.pixels())};
+    case kernels::ConvolutionPass::kWeightGrad:
+      break;
+  }
+  DnnResult filters = whole("the gradient of filters", call.filter_grad, patch, shape.filters);
+  filters.is_float = filters.from_bf16 = true;
+  return {filters};
+}
+
+std::vector<std::vector<float>> values_of(const std::vector<DnnResult>& results, cudaStream_t stream) {
   std::vector<std::vector<float>> values;
-  for (const AttentionResult& result : results) values.push_back(values_of(result, stream));
+  for (const DnnResult& result : results) values.push_back(values_of(result, stream));
   return values;
 }
 
-std::string difference_of(const std::vector<AttentionResult>& results, const std::vector<std::vector<float>>& values,
+std::string difference_of(const std::vector<DnnResult>& results, const std::vector<std::vector<float>>& values,
                           const std::vector<std::vector<float>>& ours) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const double difference = relative_difference(values[i], ours[i]);
-    if (difference <= (results[i].is_float ? kMostOfFloat : kMostOfBf16)) continue;
+    if (difference <= (results[i].is_float && !results[i].from_bf16 ? kMostOfFloat : kMostOfBf16)) continue;
     char text[32];
     std::snprintf(text, sizeof(text), "%.2g", difference);
     return results[i].name + " by cuDNN differs by " + text + " from our kernels";

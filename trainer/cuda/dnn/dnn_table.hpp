@@ -11,14 +11,14 @@
 
 namespace plumb::cuda {
 
-/// Who computes an attention, and why.
-struct AttentionChoice {
+/// Who computes a kind of work, and why.
+struct DnnChoice {
   bool own = true;  ///< our kernels; otherwise cuDNN
   std::string why;  ///< "4.1 times as fast", "differs from our kernels by 0.2"; not for decisions
 };
 
 /// What is tried before cuDNN is believed, on a stream that is not captured.
-struct AttentionTrial {
+struct DnnTrial {
   /// Makes its plan. Why there is none; empty: there is one.
   std::function<std::string()> plan;
   /// Runs our kernels and the plan. How results differ beyond what bf16 explains; empty: they do not.
@@ -27,19 +27,20 @@ struct AttentionTrial {
   std::function<std::optional<double>(bool own)> time;
 };
 
-/// Who computes which attention of a machine, decided once. A text file: a line that says which library and GPU the
-/// choices are for, then a line `own key` or `cudnn key` for each (`text_of` of an `AttentionKey`).
-class AttentionTable {
+/// Who computes which kinds of attention, or of convolutions, of a machine, decided once. A text file: a line that says
+/// what the choices are about, and for which library and GPU, then a line `own key` or `cudnn key` for each (`text_of`
+/// of an `AttentionKey` or a `ConvolutionKey`).
+class DnnTable {
  public:
-  /// `made_for`: "cuDNN 9.19.0, NVIDIA H200".
-  explicit AttentionTable(std::string made_for) : made_for_(std::move(made_for)) {}
+  /// `work`: "attention" or "convolutions"; `made_for`: "cuDNN 9.19.0, NVIDIA H200".
+  DnnTable(std::string work, std::string made_for) : work_(std::move(work)), made_for_(std::move(made_for)) {}
 
-  std::optional<AttentionChoice> find(const std::string& key) const;
-  void set(const std::string& key, AttentionChoice choice);
-  /// Who stands for this attention. Where nobody does yet: cuDNN if it has a plan whose results are right and, if
+  std::optional<DnnChoice> find(const std::string& key) const;
+  void set(const std::string& key, DnnChoice choice);
+  /// Who stands for this kind. Where nobody does yet: cuDNN if it has a plan whose results are right and, if
   /// `timed`, which is faster than our kernels; our kernels otherwise. Who was chosen stands from now on; a table that
   /// was read is believed in who is faster, not that there is a plan and that its results are right.
-  AttentionChoice choose(const std::string& key, bool timed, const AttentionTrial& trial);
+  DnnChoice choose(const std::string& key, bool timed, const DnnTrial& trial);
   /// "attention: cuDNN 9.19.0 for 4 of 6 kinds, own kernels for 2 (rows of 5 numbers; ...)", with each reason once;
   /// "attention: none in bf16" where nobody has asked.
   std::string summary() const;
@@ -52,9 +53,12 @@ class AttentionTable {
   void save(const std::filesystem::path& path);
 
  private:
+  std::string head() const { return "plumbline " + work_ + ", " + made_for_; }
+
+  std::string work_;
   std::string made_for_;
-  std::map<std::string, AttentionChoice> choices_;  ///< by key
-  bool changed_ = false;                            ///< since it was read or saved
+  std::map<std::string, DnnChoice> choices_;  ///< by key
+  bool changed_ = false;                      ///< since it was read or saved
 };
 
 }  // namespace plumb::cuda
