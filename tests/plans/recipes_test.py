@@ -12,8 +12,6 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "results/recipes"
-LEAST_MODELS = 8  # that were run so far, of the twelve of the script
-
 spec = importlib.util.spec_from_file_location("recipes", ROOT / "tools/plans/recipes.py")
 recipes = importlib.util.module_from_spec(spec)
 sys.dont_write_bytecode = True
@@ -28,8 +26,7 @@ class Recipes(unittest.TestCase):
     def test_every_model_has_every_cluster_and_format(self):
         searched = {(row["model"], row["cluster"], row["format"]) for row in self.rows if row["best_layout"]}
         models = {model for model, _, _ in searched}
-        self.assertLessEqual(models, {network for network, *_ in recipes.MODELS})
-        self.assertGreaterEqual(len(models), LEAST_MODELS)
+        self.assertEqual(models, {network for network, *_ in recipes.MODELS})
         for network in models:
             for cluster, _, eight_bits in recipes.CLUSTERS:
                 for form in filter(None, ["bf16", eight_bits]):
@@ -45,19 +42,29 @@ class Recipes(unittest.TestCase):
 
     def test_published_layouts_stand_beside_a_prediction(self):
         published = [row for row in self.rows if row["published_layout"]]
-        self.assertGreaterEqual(len(published), 10)
+        self.assertGreaterEqual(len(published), 30)
         for row in published:
             self.assertTrue(row["published_tokens_per_s_per_gpu"] or row["published_tflops_per_gpu"])
             self.assertTrue(row["predicted_tokens_per_s_per_gpu"] or row["predicted_verdict"])
         with open(ROOT / "results/public/nemo.csv", newline="") as file:
             measured = {row["row_id"]: row for row in csv.DictReader(file)}
+        elsewhere = {(facts["model"], facts["source"]): facts for facts in recipes.ELSEWHERE}
         for row in published:
             if row["published_source"] in measured:
                 self.assertEqual(row["published_tokens_per_s_per_gpu"],
                                  measured[row["published_source"]]["tokens_per_s_per_gpu"])
+            elif row["published_source"] != recipes.LLAMA3_SOURCE:
+                facts = elsewhere[row["model"], row["published_source"]]
+                self.assertEqual(row["published_tokens_per_s_per_gpu"], str(facts["tokens"]))
+                self.assertEqual(int(row["gpus"]), facts["gpus"])
 
     def test_the_page_is_that_of_the_table(self):
         self.assertEqual((FOLDER / "recipes.md").read_text(), recipes.markdown(self.rows))
+
+    def test_a_cluster_has_equally_many_devices_on_every_node(self):
+        self.assertEqual(recipes.sized_cluster("h100", 64), "h100-8x8")
+        self.assertEqual(recipes.sized_cluster("gb200", 1024), "gb200-16x64")
+        self.assertEqual(recipes.sized_cluster("gb200", 8), "gb200-1x8")
 
     def test_an_even_cut_counts_embedding_and_head_where_that_divides(self):
         self.assertEqual(recipes.even_cut(80, 4), "41,40,40,42")
