@@ -9,9 +9,9 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/in_flight.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
+#include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/layer_prices.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
-#include "sim/plan_search/steady_bounds.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
 #include "sim/simulate.hpp"
 

@@ -14,18 +14,20 @@
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
+#include "sim/plan_search/bounds/pass_counts.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
+#include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/cut_units.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
+#include "sim/plan_search/search_part.hpp"
 #include "sim/plan_search/seed_scores.hpp"
 #include "sim/plan_search/setup_cuts.hpp"
-#include "sim/plan_search/steady_bounds.hpp"
 
 namespace plumb {
 namespace {
@@ -38,49 +40,13 @@ constexpr std::int64_t kMostSearched = 4096;
 /// Cuts that local search adds in all.
 constexpr std::int64_t kMostNear = 50'000;
 
-constexpr Ticks kNoStep = std::numeric_limits<Ticks>::max();
-constexpr std::size_t kEveryVariant = std::numeric_limits<std::size_t>::max();
-
-/// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
-struct SearchPart {
-  enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
-
-  Ticks bound = 0;
-  Ticks estimate = 0;  ///< the order in which parts are opened
-  Level level = Level::kSetup;
-  bool slow = false;  ///< its schedule is searched itself
-  std::int64_t number = 0;
-  std::size_t setup = 0;
-  std::size_t variant = kEveryVariant;
-  std::vector<std::int32_t> order{};
-  Partition partition{};
-  std::shared_ptr<const PricedStages> stages{};
-  double ratio = 1;    ///< of the step to the estimate of the plan that this one is near
-  bool exact = false;  ///< all cuts and orders of the setup are there
-  bool tried_room = false;
-  bool refined = false;  ///< of a setup: its bound is all that is proved of it
-
-  auto key() const { return std::tuple(estimate, level, number); }
-  friend bool operator<(const SearchPart& a, const SearchPart& b) { return a.key() < b.key(); }
-};
-
-/// What opening a part gave.
-struct Opened {
-  std::vector<SearchPart> parts{};
-  std::optional<ScoredPlan> score{};
-  std::shared_ptr<const PricedStages> stages{};
-  Ticks left_out = kNoStep;  ///< least bound of what was not opened
-  std::string refused{};     ///< why nothing came of it
-  bool simulated = false;
-  bool skipped = false;  ///< the search ended before its turn came
-};
-
 /// What may be chosen, in the search's terms.
 struct SearchSpace {
   const PlanRanges& ranges;
   const std::vector<ScheduleVariant>& variants;
   const PlanSetups& setups;
   ScheduleShapes& shapes;
+  KnownPassCounts& passes;
 };
 
 class Search {
@@ -94,6 +60,7 @@ class Search {
         undivided_(space.setups.undivided),
         variants_(space.variants),
         shapes_(space.shapes),
+        passes_(space.passes),
         seeds_(job, effort.trials),
         waiting_(setups_),
         parts_(waiting_.size()) {
@@ -106,7 +73,9 @@ class Search {
     if (setups_.empty()) throw Error(why_impossible());
     take_seeds(seeds);
     refined_.resize(setups_.size());
-    while (open_bound() < best_ && !ended()) open_batch();
+    do {
+      while (open_bound() < best_ && !ended()) open_batch();
+    } while (!ended() && look_around_best());
     if (replicated_) left_out_ = std::min(left_out_, least_replicated(undivided_, best_));
     if (left_out_ < best_) take(seeds_.go_on(effort_.most_simulations - tried(), effort_.stop));
     take_late_seeds();
@@ -226,7 +195,7 @@ class Search {
     check_size(setups_[part.setup], variants_);
     Opened opened;
     part.refined = true;
-    part.bound = std::max(part.bound, refined_bound(setups_[part.setup]));
+    part.bound = std::max(part.bound, refined_bound(setups_[part.setup], variants_, passes_, best_));
     opened.parts.push_back(std::move(part));
     return opened;
   }
@@ -361,7 +330,10 @@ class Search {
     }
     if (!opened.score) return;
     answer_.simulated += opened.simulated ? 1 : 0;
+    const Ticks before = best_;
     take(*opened.score);
+    if (best_ < before) best_part_ = part;
+    if (best_ < before) best_part_->stages = opened.stages;
     if (!part.exact && opened.score->fits()) climb(part, *opened.score, *opened.stages);
   }
 
@@ -395,9 +367,8 @@ class Search {
     const ScheduleVariant& variant = variants_[part.variant];
     is_new(part);
     SetupCut here{.order = part.order, .partition = part.partition};
-    const double ratio = static_cast<double>(step) /
-                         static_cast<double>(std::max<Ticks>(1, cut_estimate(setup, variant, here, shapes_)));
-    for (Partition& cut : near_cuts(part.partition, most_loaded(stages.costs.times, 2))) {
+    const double ratio = ratio_of(part, step);
+    for (Partition& cut : promising_cuts(setup, variant, here, stages.costs)) {
       push_near(part, {.order = part.order, .partition = std::move(cut)}, ratio);
     }
     for (std::vector<std::int32_t>& order : swapped_orders(*setup.prices, part.order)) {
@@ -405,6 +376,24 @@ class Search {
       push_near(part, {.order = order, .partition = part.partition}, ratio);
       if (cut) push_near(part, {.order = std::move(order), .partition = *std::move(cut)}, ratio);
     }
+  }
+
+  /// Of a step to the estimate of its plan.
+  double ratio_of(const SearchPart& part, Ticks step) const {
+    const SetupCut here{.order = part.order, .partition = part.partition};
+    const Ticks estimate = cut_estimate(setups_[part.setup], variants_[part.variant], here, shapes_);
+    return static_cast<double>(step) / static_cast<double>(std::max<Ticks>(1, estimate));
+  }
+
+  /// Puts all cuts near the best plan into the queue, promising or not; whether there were any that are new.
+  bool look_around_best() {
+    if (!best_part_ || best_part_->exact) return false;
+    const SearchPart part = *std::exchange(best_part_, std::nullopt);
+    const std::int64_t before = near_;
+    for (Partition& cut : near_cuts(part.partition, most_loaded(part.stages->costs.times, 2))) {
+      push_near(part, {.order = part.order, .partition = std::move(cut)}, ratio_of(part, best_));
+    }
+    return near_ > before;
   }
 
   void push_near(const SearchPart& part, SetupCut cut, double ratio) {
@@ -463,6 +452,7 @@ class Search {
   const std::vector<UndividedSetup>& undivided_;
   const std::vector<ScheduleVariant>& variants_;
   ScheduleShapes& shapes_;
+  KnownPassCounts& passes_;
   SeedSearch seeds_;
   WaitingSetups waiting_;                       ///< in no queue yet
   std::int64_t parts_;                          ///< numbered so far
@@ -477,6 +467,7 @@ class Search {
   std::set<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>, std::vector<std::size_t>>> seen_;
   std::map<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>>, Ticks> lines_;  ///< best step of each
   std::int64_t near_ = 0;
+  std::optional<SearchPart> best_part_;  ///< whose plan is the best, as long as not all near it has been tried
   std::optional<ScoredPlan> closest_;
   PlanAnswer answer_;
 };
@@ -491,8 +482,9 @@ PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanE
   if (effort.late_seeds) of_units.late_seeds = [&] { return in_units(effort.late_seeds(), job.units); };
   const std::vector<ScheduleVariant> variants = schedule_variants(ranges);
   ScheduleShapes shapes;
+  KnownPassCounts passes;
   const PlanSetups setups = plan_setups(units, ranges, variants, shapes, effort.stop);
-  return in_layers(Search(units, {ranges, variants, setups, shapes}, of_units).run(in_units(seeds, job.units)),
+  return in_layers(Search(units, {ranges, variants, setups, shapes, passes}, of_units).run(in_units(seeds, job.units)),
                    job.units);
 }
 

@@ -12,10 +12,10 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "sim/plan_search/packing_bounds.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/bounds/packing_bounds.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
+#include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
-#include "sim/plan_search/steady_bounds.hpp"
 
 namespace plumb {
 namespace {
@@ -95,9 +95,26 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
 
 }  // namespace
 
-Ticks refined_bound(const PlanSetup& setup) {
-  if (setup.asynchronous) return setup.bound;
-  return std::max(setup.bound, packing_bound(*setup.prices, setup.places, setup.microbatches, setup.kinds));
+Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, KnownPassCounts& passes,
+                    Ticks enough) {
+  if (setup.asynchronous || setup.bound >= enough) return setup.bound;
+  const auto packed = [&](const ScheduleKinds& kinds, std::span<const PassCounts> counts) {
+    return packing_bound(*setup.prices, setup.places, setup.microbatches, kinds, {enough, counts});
+  };
+  const Ticks together = std::max(setup.bound, packed(setup.kinds, {}));
+  if (together >= enough || !setup.kinds.overlaps) return together;
+  Ticks least = enough;
+  for (const ScheduleVariant& variant : variants) {
+    if (!setup.tries(variant)) continue;
+    try {
+      const auto counts = passes.of(variant, setup.places, setup.microbatches);
+      if (!counts) return together;
+      least = std::min(least, packed(kinds_of({variant}), *counts));
+    } catch (const Error&) {  // this size is none of the schedule's, so it has no plans here
+    }
+    if (least <= together) return together;
+  }
+  return least;
 }
 
 void check_size(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants) {

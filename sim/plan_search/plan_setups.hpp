@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan_search/bounds/holder_bounds.hpp"
+#include "sim/plan_search/bounds/pass_counts.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/device_orders.hpp"
-#include "sim/plan_search/holder_bounds.hpp"
 #include "sim/plan_search/layer_prices.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
@@ -37,8 +38,10 @@ struct PlanSetup {
   bool tries(const ScheduleVariant& variant) const;
 };
 
-/// What a setup of `bound` is bounded by when all is counted.
-Ticks refined_bound(const PlanSetup& setup);
+/// What a setup of `bound` is bounded by when all is counted: by all schedules of its group together, and of those
+/// that have overlapped pairs by each, as its `passes` say. A bound that reaches `enough` may be told as that.
+Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, KnownPassCounts& passes,
+                    Ticks enough);
 
 /// Throws `Error` when none of the variants that are tried can have the size of the setup: so many places and
 /// microbatches.

@@ -22,16 +22,20 @@ std::vector<double> speeds_of(const LayerPrices& prices, const std::vector<std::
   return speed;
 }
 
+/// Of the loads of stages: those of the places, the slowest first.
+std::vector<double> slowest_first(const ScheduleVariant& variant, const std::vector<double>& loads,
+                                  const std::vector<double>& speed) {
+  std::vector<double> places = position_loads(variant, loads, speed);
+  std::sort(places.begin(), places.end(), std::greater<>());
+  return places;
+}
+
 /// Moves single layers between stages while the slowest place gets faster.
 Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& variant, const std::vector<double>& speed,
                           Partition cut) {
   constexpr std::size_t kMostStages = 64;
   if (cut.num_stages() > kMostStages) return cut;
-  const auto slowness = [&](const Partition& of) {
-    std::vector<double> loads = position_loads(variant, stage_loads(prices, of), speed);
-    std::sort(loads.begin(), loads.end(), std::greater<>());
-    return loads;
-  };
+  const auto slowness = [&](const Partition& of) { return slowest_first(variant, stage_loads(prices, of), speed); };
   for (std::vector<double> best = slowness(cut);;) {
     std::optional<Partition> better;
     for (Partition& near : near_cuts(cut, {})) {
@@ -131,6 +135,27 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
     }
   }
   return found;
+}
+
+std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& here,
+                                      const StageCosts& costs) {
+  const LayerPrices& prices = *setup.prices;
+  const std::vector<double> speed = speeds_of(prices, here.order);
+  const std::vector<double> layers = stage_loads(prices, here.partition);
+  std::vector<double> now;
+  for (const StageTimes& times : costs.times) now.push_back(static_cast<double>(times.f + least_backward(times)));
+  const std::vector<double> places = slowest_first(variant, now, speed);
+  std::vector<Partition> cuts;
+  for (Partition& cut : near_cuts(here.partition, most_loaded(costs.times, 2))) {
+    std::vector<double> loads = stage_loads(prices, cut);
+    for (std::size_t s = 0; s < loads.size(); ++s) {
+      const double changed = now[s] + loads[s] - layers[s];
+      const bool may_spare = !prices.again.empty() && loads[s] < layers[s];
+      loads[s] = may_spare ? std::min(changed, loads[s]) : changed;
+    }
+    if (slowest_first(variant, loads, speed) < places) cuts.push_back(std::move(cut));
+  }
+  return cuts;
 }
 
 std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVariant& variant,

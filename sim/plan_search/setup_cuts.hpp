@@ -39,6 +39,13 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
 SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, std::int64_t most,
                   ScheduleShapes& shapes);
 
+/// Cuts near that of a plan with stages of `costs` (`near_cuts`) that may be faster: those that make the slowest place
+/// faster, or leave it and make the next slowest ones faster. A cut that does neither gives every place as much to do.
+/// A stage that loses layers is seen as if all that is left of it had room without running again, where stages choose
+/// that.
+std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& here,
+                                      const StageCosts& costs);
+
 /// The balanced cut for `variant` with the microbatches that `schedule` has in flight, at least one on every stage.
 std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVariant& variant,
                                         const std::vector<std::int32_t>& order, const Schedule& schedule);

@@ -9,12 +9,12 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "sim/plan_search/packing_bounds.hpp"
+#include "sim/plan_search/bounds/packing_bounds.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
+#include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
-#include "sim/plan_search/steady_bounds.hpp"
 
 namespace plumb::testing {
 

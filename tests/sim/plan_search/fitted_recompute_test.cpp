@@ -169,7 +169,7 @@ TEST_CASE("as in vPipe's plan for BERT the first stages run the most again, and 
   };
   const std::pair<ScoredPlan, std::int64_t> found = best(ActivationRecompute::kFitted);
   const ScoredPlan& fitted = found.first;
-  CHECK(found.second > 100);  // cuts near the first ones
+  CHECK(found.second > 40);  // cuts near the first ones
   const std::vector<std::int32_t>& counts = fitted.plan.recomputed;
   REQUIRE(counts.size() == 8);
   CHECK(std::ranges::is_sorted(counts, std::ranges::greater()));

@@ -8,9 +8,9 @@
 
 #include "models/ground/error.hpp"
 #include "models/import/published_network.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/seed_scores.hpp"

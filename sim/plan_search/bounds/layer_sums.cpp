@@ -1,4 +1,4 @@
-#include "sim/plan_search/layer_sums.hpp"
+#include "sim/plan_search/bounds/layer_sums.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -71,11 +71,11 @@ LayerSums::Message LayerSums::message(std::int64_t bytes, bool between_nodes) co
   return {std::min(near.all, far.all), std::min(near.sending, far.sending)};
 }
 
-Ticks LayerSums::reduction(std::int64_t bytes, std::int64_t holders) const {
+Ticks LayerSums::reduction(std::int64_t bytes, std::int64_t holders, bool between_nodes) const {
   if (holders < 2 || !prices_.links_are_modelled || prices_.whole.all_reduce > 0) return 0;
   const double part = static_cast<double>(bytes) / static_cast<double>(holders);
   const double far = hop(prices_.far, part);
-  const double slowest = holders > prices_.most_in_node ? far : std::min(far, hop(prices_.near, part));
+  const double slowest = between_nodes || holders > prices_.most_in_node ? far : std::min(far, hop(prices_.near, part));
   return as_work(2.0 * static_cast<double>(holders - 1) * slowest - 1);
 }
 

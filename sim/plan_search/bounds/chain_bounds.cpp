@@ -1,4 +1,4 @@
-#include "sim/plan_search/chain_bounds.hpp"
+#include "sim/plan_search/bounds/chain_bounds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "sim/plan_search/layer_sums.hpp"
+#include "sim/plan_search/bounds/layer_sums.hpp"
 
 namespace plumb {
 namespace {

@@ -24,8 +24,8 @@ class LayerSums {
   /// The fastest that there is, or one between nodes.
   Message message(std::int64_t bytes, bool between_nodes) const;
 
-  /// A ring over `holders` places by the fastest links that can join so many.
-  Ticks reduction(std::int64_t bytes, std::int64_t holders) const;
+  /// A ring over `holders` places by the fastest links that can join so many, or by one between nodes.
+  Ticks reduction(std::int64_t bytes, std::int64_t holders, bool between_nodes = false) const;
 
   /// What the fastest place needs for `work`, all roundings of its parts in favour of it.
   Ticks in_time(Ticks work) const;

@@ -1,11 +1,10 @@
-#include "sim/plan_search/packing_bounds.hpp"
+#include "sim/plan_search/bounds/packing_bounds.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <functional>
 #include <random>
-#include <set>
 #include <vector>
 
 #include "models/ground/error.hpp"
@@ -21,19 +20,21 @@ using namespace plumb;
 
 namespace {
 
-/// The least time of any way to put loads into bins.
-double exhaustive_time(const std::vector<Ticks>& loads, const std::vector<double>& rates, double at_once) {
-  double least = -1;
-  std::vector<std::size_t> bin(loads.size(), 0);
-  for (;;) {
-    std::vector<double> sums(rates.size(), 0);
-    for (std::size_t k = 0; k < loads.size(); ++k) sums[bin[k]] += static_cast<double>(loads[k]);
-    double time = 0;
-    for (std::size_t b = 0; b < rates.size(); ++b) time = std::max(time, (sums[b] - at_once) / rates[b]);
-    if (least < 0 || time < least) least = time;
-    std::size_t k = 0;
-    while (k < bin.size() && ++bin[k] == rates.size()) bin[k++] = 0;
-    if (k == bin.size()) return least;
+/// What places and microbatches a schedule is bounded for.
+struct StepSize {
+  std::int32_t places = 1;
+  std::int64_t microbatches = 1;
+};
+
+/// By what the schedule's own lists have in pairs; 0: it cannot have the size, or depends on costs.
+Ticks counted_bound(KnownPassCounts& passes, const ScheduleVariant& variant, const LayerPrices& prices,
+                    const StepSize& size) {
+  try {
+    const auto counts = passes.of(variant, size.places, size.microbatches);
+    if (!counts) return 0;
+    return packing_bound(prices, size.places, size.microbatches, kinds_of({variant}), {.counts = *counts});
+  } catch (const Error&) {
+    return 0;
   }
 }
 
@@ -120,27 +121,6 @@ TEST_CASE("the bound of a V, and of copies in both directions, is no less than t
   CHECK(higher > 20);  // it decides
 }
 
-TEST_CASE("no way to pack loads takes less than the bound, and of equal loads some way takes no more") {
-  std::mt19937 random(7);
-  const auto drawn = [&](int low, int high) {
-    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
-  };
-  for (int round = 0; round < 300; ++round) {
-    std::vector<Ticks> loads(static_cast<std::size_t>(drawn(3, 7)), drawn(5, 40));
-    for (int k = drawn(0, 2); k > 0; --k) loads[static_cast<std::size_t>(k)] = drawn(1, 60);
-    std::vector<double> rates(static_cast<std::size_t>(drawn(1, 3)), 1.0);
-    if (round % 3 == 0) rates.back() = 0.5;
-    const double at_once = round % 4 == 0 ? drawn(0, 30) : 0;
-    const double exact = exhaustive_time(loads, rates, at_once);
-    const Ticks bound = packed_time(loads, rates, at_once);
-    CHECK(static_cast<double>(bound) <= exact);
-    const bool equal = std::set<Ticks>(loads.begin(), loads.end()).size() == 1;
-    if (equal && rates.back() == 1.0) CHECK(static_cast<double>(bound) >= exact - 2);
-  }
-  // 80 layers on 64 places: one of them has two.
-  CHECK(packed_time(std::vector<Ticks>(80, 1000), std::vector<double>(64, 1.0)) >= 1999);
-}
-
 TEST_CASE("what a search believes of a schedule holds at every size: backwards, moves, pairs and the mirrored places") {
   for (const ScheduleVariant& variant : schedule_variants({})) {
     CAPTURE(variant.spec->name);
@@ -218,6 +198,8 @@ TEST_CASE("without memory for the forwards before the first gradient places wait
 
 TEST_CASE("no plan of a transformer that fits is below the bound, with much memory and with little") {
   int fitting = 0;
+  int higher = 0;
+  KnownPassCounts passes;
   for (const auto& [share, microbatches] : {std::pair(25, 8), std::pair(90, 8), std::pair(90, 3)}) {
     plumb::testing::SmallTransformerJob made(share);
     made.microbatches = microbatches;
@@ -233,17 +215,54 @@ TEST_CASE("no plan of a transformer that fits is below the bound, with much memo
         if (stages > made.job.num_layers) continue;
         const Ticks least = std::max(packing_bound(own, places, made.microbatches, kinds),
                                      setup_bound(own, places, made.microbatches, kinds));
+        const Ticks counted = counted_bound(passes, variant, own, {places, made.microbatches});
+        higher += counted > least ? 1 : 0;
         for (const Partition& cut : all_cuts(made.job.num_layers, stages)) {
           const std::int64_t step = made.step(variant, places, cut);
           if (step == 0) continue;
           CAPTURE(variant.spec->name);
           CHECK(step >= least);
+          CHECK(step >= counted);
           ++fitting;
         }
       }
     }
   }
   CHECK(fitting > 500);
+  CHECK(higher > 5);  // overlapped pairs with many passes beside them
+}
+
+TEST_CASE("a bound of which no more than some step is asked is that step, or else the bound itself") {
+  plumb::testing::SmallTransformerJob made(90);
+  for (const ScheduleVariant& variant : schedule_variants({.chunks = {2}})) {
+    CAPTURE(variant.spec->name);
+    const LayerPrices& prices = made.paired;
+    const ScheduleKinds kinds = kinds_of({variant});
+    const Ticks whole = packing_bound(prices, 4, 8, kinds);
+    CHECK(packing_bound(prices, 4, 8, kinds, {.enough = whole - whole / 10}) >= whole - whole / 10);
+    const Ticks limited = packing_bound(prices, 4, 8, kinds, {.enough = whole + whole / 10});
+    CHECK(limited <= whole + whole / 100'000);
+    CHECK(limited >= whole - whole / 100'000);
+  }
+}
+
+TEST_CASE("places lose what nothing hides after the last forward, of layers with communication only") {
+  LayerPrices prices;
+  const LayerLeast layer{.alone = {10, 30, 0, 0}, .paired = {8, 20, 0, 0}};
+  prices.least.assign(8, layer);
+  prices.speed.assign(4, 1.0);
+  prices.usable_bytes.assign(4, 0);
+  prices.most_in_node = 4;
+  const ScheduleKinds kinds{.overlaps = true, .single = true, .fuses = true, .looped = true, .per_place = 2};
+  const auto bound = [&] { return packing_bound(prices, 4, 4, kinds); };
+  // Two layers on each place: 4 x 56. Of the way there, 80, and back, 240, a fifth and a third are lost; the last place
+  // begins after three layers, and after its last backward come three.
+  CHECK(bound() >= 224 + 16 + 80 + 24 + 60 - 6);
+  CHECK(bound() <= 224 + 16 + 80 + 24 + 60);
+  // A layer with nothing to hide, of which a place may have all backwards (4 x 20) in that time.
+  prices.least.front() = {.alone = {8, 20, 0, 0}, .paired = {8, 20, 0, 0}};
+  CHECK(bound() >= 224 + (230 - 84) / 3 - 1);
+  CHECK(bound() < 224 + 16 + 80 + 24 + 60);
 }
 
 TEST_SUITE_END();

@@ -1,4 +1,4 @@
-#include "sim/plan_search/steady_bounds.hpp"
+#include "sim/plan_search/bounds/steady_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/program/in_flight.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
 
 namespace plumb {
 namespace {

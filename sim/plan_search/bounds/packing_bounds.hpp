@@ -1,19 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
+#include "sim/plan_search/bounds/pass_counts.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/layer_prices.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
 
 namespace plumb {
 
 // Lower bounds that know that layers are not divided between places: 80 equal ones on 64 places leave some place two.
 
-/// Of all ways to put `loads` into bins, each of which takes `rates` a tick and `at_once` from the beginning: the least
-/// time after which all can be done, or less. Loads are seen as many equal ones and a few others (which are tried in
-/// all ways where bins are alike), or, where there are many others, as those that are at least so large.
-Ticks packed_time(std::span<const Ticks> loads, std::span<const double> rates, double at_once = 0);
+/// What else is known of a schedule, and wanted of its bound.
+struct PackingDetail {
+  /// A bound that reaches this may be told as this.
+  Ticks enough = std::numeric_limits<Ticks>::max();
+  /// Of the only schedule that is bounded, by stage (`pass_counts`): passes that are in no pair take their full time.
+  /// Empty: not known.
+  std::span<const PassCounts> counts{};
+};
 
 /// Whatever the cut, the schedule of `kinds` and the order of devices, of layers whose least part of a stage is known
 /// (`LayerPrices::least`; 0 where it is not): the largest of
@@ -29,7 +35,11 @@ Ticks packed_time(std::span<const Ticks> loads, std::span<const double> rates, d
 ///     stages before it after its own; of two stages on each place, there and back (`turned`, not `deep`), and of
 ///     copies in both directions, the same with the forwards before the second stage, too: beside what the place does
 ///     of the first one meanwhile.
+/// Where it is known which passes of a schedule are in pairs (`PackingDetail::counts`): the same without what is said
+/// of communication, but with every other pass at its full time, of the stage that has the least of it. Such a pass is
+/// on its device by itself, and a pair is no shorter than what its halves compute; before its first pass, a place waits
+/// for a microbatch's full forwards.
 Ticks packing_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
-                    const ScheduleKinds& kinds);
+                    const ScheduleKinds& kinds, const PackingDetail& detail = {});
 
 }  // namespace plumb

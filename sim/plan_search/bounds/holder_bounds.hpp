@@ -34,6 +34,11 @@ struct HoldersBound {
 /// stage ends. Of c such intervals at most n at a moment overlap, so they can be dealt into n rows without overlaps
 /// (interval graphs are perfect), one of which has ceil(c / n) of them, one after another.
 ///
+/// Where places are of unlike speed, the others are seen as the fastest and roomiest of them: of the holders of a stage
+/// in turn each takes floor(M / r) microbatches or one more, so a slow one needs as many of its turns, and its stashes
+/// are there longer. Fast and slow holders of a stage reduce gradients between nodes where no node has both. Then the
+/// fewest slow places follow for the first k layers and so many fast ones.
+///
 /// A step is possible, as far as this goes, when some cut gives each stage enough holders with all places together: the
 /// fewest places for the first k layers follow from those for fewer layers, and the least step by bisection. Needs
 /// stages that are the sums of their layers (`LayerPrices::times`); of others only what is certain is counted

@@ -1,4 +1,4 @@
-#include "sim/plan_search/chain_bounds.hpp"
+#include "sim/plan_search/bounds/chain_bounds.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,11 +7,11 @@
 #include <random>
 
 #include "models/ground/error.hpp"
-#include "sim/plan_search/holder_bounds.hpp"
+#include "sim/plan_search/bounds/holder_bounds.hpp"
+#include "sim/plan_search/bounds/packing_bounds.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/job_pricing.hpp"
-#include "sim/plan_search/packing_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 #include "tests/support/profiled_network.hpp"
@@ -80,6 +80,17 @@ std::optional<ScoredPlan> tried(const PipelinePlan& plan, const PlanJob& job) {
   }
 }
 
+/// The bound by what the lists of a schedule have in pairs; 0: it cannot have the size, or depends on costs.
+Ticks by_counts(const ScheduleVariant& variant, const LayerPrices& prices, std::int32_t places,
+                std::int64_t microbatches) {
+  try {
+    const auto counts = KnownPassCounts().of(variant, places, microbatches);
+    return counts ? packing_bound(prices, places, microbatches, kinds_of({variant}), {.counts = *counts}) : 0;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 /// Every way to give `places` holders to `stages` stages.
 std::vector<std::vector<std::int32_t>> all_holders(std::int32_t places, std::size_t stages) {
   std::vector<std::vector<std::int32_t>> all;
@@ -112,6 +123,7 @@ TEST_CASE("no schedule of the catalogue on any cut and order that fits takes les
         const Ticks least = setup_bound(prices, places, made.job.batch, kinds);
         const Ticks packed = packing_bound(prices, places, made.job.batch, kinds);
         tighter += packed > least ? 1 : 0;
+        const Ticks counted = by_counts(variant, prices, places, made.job.batch);
         const Ticks blind = setup_bound(prices, places, made.job.batch, {.other = true});
         stronger += least > blind ? 1 : 0;
         for (const Partition& cut : all_cuts(made.job.num_layers, stages)) {
@@ -128,6 +140,7 @@ TEST_CASE("no schedule of the catalogue on any cut and order that fits takes les
             CAPTURE(plan.schedule);
             CHECK(score->step_ns >= least);
             CHECK(score->step_ns >= packed);
+            CHECK(score->step_ns >= counted);
             ++fitting;
           }
         }
@@ -141,10 +154,18 @@ TEST_CASE("no schedule of the catalogue on any cut and order that fits takes les
 
 TEST_CASE("no pipeline with stages of several holders that fits takes less than the bound") {
   int bounds_of_memory = 0;
+  int bounds_of_speed = 0;
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
     ShortJob made = short_job(seed, 2, 2);
+    // A slow node, or a slow place in each node.
+    const std::size_t other = seed % 3 == 1 ? 3 : 1;
+    if (seed % 3 != 0) made.cluster.devices[2].speed = made.cluster.devices[other].speed = 0.4;
+    made.job.price = job_pricing(made.network, made.cluster, std::nullopt, {});
     const HoldersBound least = holders_bound(prices_of(made.job), made.job.batch);
+    LayerPrices alike = prices_of(made.job);
+    alike.speed.assign(alike.speed.size(), 1.0);
+    bounds_of_speed += least.bound > holders_bound(alike, made.job.batch).bound ? 1 : 0;
     LayerPrices only_least = prices_of(made.job);  // as of stages that are not sums
     only_least.times.clear();
     only_least.memory.clear();
@@ -182,6 +203,7 @@ TEST_CASE("no pipeline with stages of several holders that fits takes less than 
     bounds_of_memory += least.bound > holders_bound(prices_of(made.job), made.job.batch).bound ? 1 : 0;
   }
   CHECK(bounds_of_memory >= 3);
+  CHECK(bounds_of_speed >= 5);
 }
 
 TEST_CASE(

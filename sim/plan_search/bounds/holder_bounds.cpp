@@ -1,18 +1,50 @@
-#include "sim/plan_search/holder_bounds.hpp"
+#include "sim/plan_search/bounds/holder_bounds.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
 
-#include "sim/plan_search/layer_sums.hpp"
-#include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/bounds/layer_sums.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
 
 namespace plumb {
 namespace {
 
 std::int64_t most_turns(std::int64_t microbatches, std::int64_t holders) {
   return (microbatches + holders - 1) / holders;
+}
+
+/// Places of two kinds: the fastest ones, and all others, seen as the fastest and roomiest of those.
+struct UnlikePlaces {
+  std::int32_t fast = 0;
+  std::int32_t slow = 0;
+  double times_as_long = 1;  ///< what a slow place needs for what a fast one does
+  std::int64_t slow_room = 0;
+  bool apart = true;  ///< no node has both
+};
+
+UnlikePlaces unlike_places(const LayerPrices& prices) {
+  UnlikePlaces unlike;
+  const double fast = std::ranges::max(prices.speed);
+  double slow = 0;
+  bool limited = true;
+  std::vector<std::array<bool, 2>> in_node(prices.speed.size());
+  for (std::size_t place = 0; place < prices.speed.size(); ++place) {
+    const bool is_fast = prices.speed[place] == fast;
+    ++(is_fast ? unlike.fast : unlike.slow);
+    in_node[static_cast<std::size_t>(prices.node[place])][is_fast ? 1 : 0] = true;
+    if (is_fast) continue;
+    slow = std::max(slow, prices.speed[place]);
+    limited = limited && prices.usable_bytes[place] > 0;
+    unlike.slow_room = std::max(unlike.slow_room, prices.usable_bytes[place]);
+  }
+  if (!limited) unlike.slow_room = std::numeric_limits<std::int64_t>::max();
+  if (slow > 0) unlike.times_as_long = fast / slow;
+  unlike.apart = std::ranges::none_of(in_node, [](const auto& kinds) { return kinds[0] && kinds[1]; });
+  return unlike;
 }
 
 /// What is counted: for a bound only what is certain.
@@ -31,6 +63,7 @@ class Holders {
         counted_(counted),
         microbatches_(microbatches),
         places_(static_cast<std::int32_t>(prices.speed.size())),
+        unlike_(unlike_places(prices)),
         room_(counted.room == 1 ? sums_.room_bytes
                                 : static_cast<std::int64_t>(counted.room * static_cast<double>(sums_.room_bytes))) {
     const std::size_t layers = sums_.layers();
@@ -57,12 +90,21 @@ class Holders {
     return answer;
   }
 
+  /// The same bound with what is known of slower places; 0: nothing more is.
+  Ticks unlike_bound() const {
+    constexpr std::int64_t kMostWays = 1024;
+    if (unlike_.slow == 0 || (unlike_.fast + 1) * static_cast<std::int64_t>(unlike_.slow + 1) > kMostWays) return 0;
+    const Ticks base = sums_.forward.back() + sums_.backward.back();
+    return sums_.in_time(least_step(base, [&](Ticks step) { return possible_unlike(step); }).impossible);
+  }
+
  private:
   /// The stage [begin, end) before it is known how many hold it.
   struct Stage {
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::int64_t most_kept = 0;  ///< stashes, beside what else it needs; 0: not even one
+    std::int64_t most_kept = 0;       ///< stashes, beside what else it needs; 0: not even one
+    std::int64_t most_kept_slow = 0;  ///< the same on the roomiest of slower places
     Ticks turn = 0;
     Ticks life = 0;
     Ticks before = 0;
@@ -70,14 +112,86 @@ class Holders {
     std::int64_t gradients = 0;
   };
 
+  /// Of a stage of the bound, by holders of both kinds: of `fast + slow` holders in turn, each takes as many
+  /// microbatches, but for the first ones, which may take one more.
+  Ticks unlike_step(const Stage& stage, std::int32_t fast, std::int32_t slow) const {
+    const std::int64_t count = fast + slow;
+    const bool all_take = microbatches_ % count > fast;
+    const std::int64_t turns = slow == 0 ? 0 : all_take ? most_turns(microbatches_, count) : microbatches_ / count;
+    const auto as_work = [&](Ticks work) {
+      return static_cast<Ticks>(static_cast<double>(work) * unlike_.times_as_long * (1 - 1e-9));
+    };
+    Ticks busy = 0;
+    if (turns > 0) {
+      const Ticks life = stage.life - stage.turn + as_work(stage.turn);
+      busy = std::max(turns * as_work(stage.turn), most_turns(turns, stage.most_kept_slow) * life);
+    }
+    if (fast > 0) {
+      const std::int64_t most = most_turns(microbatches_, count);
+      busy = std::max({busy, most * stage.turn, most_turns(most, stage.most_kept) * stage.life});
+    }
+    const bool between_nodes = fast > 0 && slow > 0 && unlike_.apart;
+    return stage.before + busy + std::max(stage.back, sums_.reduction(stage.gradients, count, between_nodes));
+  }
+
+  /// By fast holders of a stage: the fewest slow ones with which it can be done within `step`; more than there are:
+  /// none.
+  std::vector<std::int32_t> fewest_slow(const Stage& stage, Ticks step) const {
+    std::vector<std::int32_t> fewest(static_cast<std::size_t>(unlike_.fast) + 1, unlike_.slow + 1);
+    for (std::int32_t fast = 0; fast <= unlike_.fast; ++fast) {
+      if (fast > 0 && stage.most_kept == 0) continue;
+      for (std::int32_t slow = fast == 0 ? 1 : 0; slow <= unlike_.slow; ++slow) {
+        if (slow > 0 && stage.most_kept_slow == 0) break;
+        if (unlike_step(stage, fast, slow) > step) continue;
+        fewest[static_cast<std::size_t>(fast)] = slow;
+        break;
+      }
+    }
+    return fewest;
+  }
+
+  /// Whether some cut gives each stage enough holders: by layers and fast places that may be used for them, the fewest
+  /// slow ones.
+  bool possible_unlike(Ticks step) const {
+    const std::size_t layers = sums_.layers();
+    const auto all_fast = static_cast<std::size_t>(unlike_.fast);
+    std::vector<std::vector<std::int32_t>> used(layers + 1, std::vector<std::int32_t>(all_fast + 1, unlike_.slow + 1));
+    used[0].assign(all_fast + 1, 0);
+    for (std::size_t end = 1; end <= layers; ++end) {
+      std::int64_t workspace = 0;
+      for (std::size_t begin = end; begin-- > 0;) {
+        workspace = std::max(workspace, workspace_before(begin, end));
+        const std::vector<std::int32_t> needed = fewest_slow(stage(begin, end, workspace), step);
+        for (std::size_t fast = 0; fast <= all_fast; ++fast) {
+          for (std::size_t of_stage = 0; of_stage <= fast; ++of_stage) {
+            const std::int32_t slow = used[begin][fast - of_stage] + needed[of_stage];
+            used[end][fast] = std::min(used[end][fast], slow);
+          }
+        }
+      }
+    }
+    return used[layers][all_fast] <= unlike_.slow;
+  }
+
+  /// What two neighbouring layers hand on, the first of which is the first one of a stage up to `end`.
+  std::int64_t workspace_before(std::size_t begin, std::size_t end) const {
+    if (begin + 1 >= end) return 0;
+    return down_bytes_[begin + 1] + (begin + 2 < end ? down_bytes_[begin + 2] : 0);
+  }
+
   Stage stage(std::size_t begin, std::size_t end, std::int64_t workspace) const {
     const auto part = [&](const std::vector<std::int64_t>& sums) { return sums[end] - sums[begin]; };
     const std::int64_t kept = part(sums_.kept);
     const std::int64_t messages = down_bytes_[begin] + down_bytes_[end];
     const std::int64_t beside = workspace + (counted_.as_scheduled ? 3 : 1) * messages;  // those that wait, too
-    const std::int64_t room = room_ - part(sums_.held) - beside;
+    const auto most_kept = [&](std::int64_t all) -> std::int64_t {
+      const std::int64_t room = all - part(sums_.held) - beside;
+      if (room < 0) return 0;
+      return kept == 0 ? microbatches_ : room / kept;
+    };
     Stage stage{.begin = begin, .end = end, .gradients = part(sums_.gradients)};
-    stage.most_kept = kept == 0 ? (room < 0 ? 0 : microbatches_) : std::max<std::int64_t>(0, room / kept);
+    stage.most_kept = most_kept(room_);
+    stage.most_kept_slow = most_kept(unlike_.slow_room);
     stage.turn = part(sums_.forward) + part(sums_.backward);
     stage.life = sums_.forward.back() - sums_.forward[begin] + sums_.backward.back() - sums_.backward[begin] +
                  down_[end] + up_[end];
@@ -122,9 +236,7 @@ class Holders {
       std::int64_t workspace = 0;
       for (std::size_t begin = end; begin-- > 0;) {
         if (sums_.held[end] - sums_.held[begin] > sums_.room_bytes) break;
-        if (begin + 1 < end) {
-          workspace = std::max(workspace, down_bytes_[begin + 1] + (begin + 2 < end ? down_bytes_[begin + 2] : 0));
-        }
+        workspace = std::max(workspace, workspace_before(begin, end));
         const std::int32_t most = std::min(places_, fewest_[end] - 1) - fewest_[begin];
         if (most < 1) continue;
         const auto count = holders(stage(begin, end, workspace), most, step);
@@ -140,6 +252,7 @@ class Holders {
   Counted counted_;
   std::int64_t microbatches_;
   std::int32_t places_;
+  UnlikePlaces unlike_;
   std::int64_t room_;
   std::vector<std::int64_t> down_bytes_;  ///< by cut
   std::vector<Ticks> down_;               ///< the least that its message takes
@@ -179,9 +292,15 @@ PipelinePlan plan_with_holders(const UndividedSetup& setup, const HoldersBound& 
 }  // namespace
 
 HoldersBound holders_bound(const LayerPrices& prices, std::int64_t microbatches) {
-  if (!prices.times.empty()) return Holders(prices, microbatches, {}).run();
+  const auto bound = [&](const LayerPrices& of, const Counted& counted) {
+    Holders holders(of, microbatches, counted);
+    HoldersBound found = holders.run();
+    found.bound = std::max(found.bound, holders.unlike_bound());
+    return found;
+  };
+  if (!prices.times.empty()) return bound(prices, {});
   if (prices.least.empty() || prices.messages.empty()) return {};
-  return Holders(sums_of_least(prices), microbatches, {.messages = false}).run();
+  return bound(sums_of_least(prices), {.messages = false});
 }
 
 std::vector<HoldersBound> holder_estimates(const LayerPrices& prices, std::int64_t microbatches) {

@@ -1,4 +1,4 @@
-#include "sim/plan_search/plan_bounds.hpp"
+#include "sim/plan_search/bounds/plan_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "schedules/program/in_flight.hpp"
-#include "sim/plan_search/chain_bounds.hpp"
+#include "sim/plan_search/bounds/chain_bounds.hpp"
 
 namespace plumb {
 namespace {

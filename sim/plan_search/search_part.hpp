@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "models/stages/partition.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
+#include "sim/plan_search/plan_job.hpp"
+
+namespace plumb {
+
+inline constexpr Ticks kNoStep = std::numeric_limits<Ticks>::max();
+inline constexpr std::size_t kEveryVariant = std::numeric_limits<std::size_t>::max();
+
+/// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
+struct SearchPart {
+  enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
+
+  Ticks bound = 0;
+  Ticks estimate = 0;  ///< the order in which parts are opened
+  Level level = Level::kSetup;
+  bool slow = false;  ///< its schedule is searched itself
+  std::int64_t number = 0;
+  std::size_t setup = 0;
+  std::size_t variant = kEveryVariant;
+  std::vector<std::int32_t> order{};
+  Partition partition{};
+  std::shared_ptr<const PricedStages> stages{};
+  double ratio = 1;    ///< of the step to the estimate of the plan that this one is near
+  bool exact = false;  ///< all cuts and orders of the setup are there
+  bool tried_room = false;
+  bool refined = false;  ///< of a setup: its bound is all that is proved of it
+
+  auto key() const { return std::tuple(estimate, level, number); }
+  friend bool operator<(const SearchPart& a, const SearchPart& b) { return a.key() < b.key(); }
+};
+
+/// What opening a part gave.
+struct Opened {
+  std::vector<SearchPart> parts{};
+  std::optional<ScoredPlan> score{};
+  std::shared_ptr<const PricedStages> stages{};
+  Ticks left_out = kNoStep;  ///< least bound of what was not opened
+  std::string refused{};     ///< why nothing came of it
+  bool simulated = false;
+  bool skipped = false;  ///< the search ended before its turn came
+};
+
+}  // namespace plumb
