@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
-#include <utility>
 
 #include "trainer/cuda/dnn/dnn_plan.hpp"
 #include "trainer/cuda/kernels/stream.hpp"
