@@ -165,6 +165,13 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
     }
   });
   PlanSetups all;
+  std::size_t combinations = 0;
+  for (std::size_t at = 0; at < priced.size(); ++at) {
+    const std::int32_t longest = priced[at].prices ? longest_pipeline(job, ranges, ranges.parallelisms[at]) : 0;
+    combinations += static_cast<std::size_t>(
+        std::ranges::count_if(ranges.places, [longest](std::int32_t places) { return places <= longest; }));
+  }
+  all.setups.reserve(combinations * groups.size());
   for (std::size_t at = 0; at < priced.size(); ++at) {
     if (all.refused.empty()) all.refused = priced[at].refused;
     if (!priced[at].prices) continue;
@@ -173,8 +180,9 @@ PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::
       all.undivided.push_back(
           {parallelism, job.batch / parallelism.microbatch_size, prices_for(priced[at].prices, false)});
     }
+    const std::int32_t longest = longest_pipeline(job, ranges, parallelism);
     for (const std::int32_t places : ranges.places) {
-      if (places > longest_pipeline(job, ranges, parallelism)) continue;
+      if (places > longest) continue;
       PlanSetup setup{.parallelism = parallelism, .places = places, .job = &job};
       setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
       setup.missing_bytes = missing_bytes(priced[at].prices->alone, places);

@@ -145,6 +145,7 @@ std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVari
   std::vector<double> now;
   for (const StageTimes& times : costs.times) now.push_back(static_cast<double>(times.f + least_backward(times)));
   const std::vector<double> places = slowest_first(variant, now, speed);
+  const bool filling = setup.microbatches < 2 * static_cast<std::int64_t>(setup.places);
   std::vector<Partition> cuts;
   for (Partition& cut : near_cuts(here.partition, most_loaded(costs.times, 2))) {
     std::vector<double> loads = stage_loads(prices, cut);
@@ -153,7 +154,7 @@ std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVari
       const bool may_spare = !prices.again.empty() && loads[s] < layers[s];
       loads[s] = may_spare ? std::min(changed, loads[s]) : changed;
     }
-    if (slowest_first(variant, loads, speed) < places) cuts.push_back(std::move(cut));
+    if (filling || slowest_first(variant, loads, speed) < places) cuts.push_back(std::move(cut));
   }
   return cuts;
 }

@@ -42,7 +42,8 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
 /// Cuts near that of a plan with stages of `costs` (`near_cuts`) that may be faster: those that make the slowest place
 /// faster, or leave it and make the next slowest ones faster. A cut that does neither gives every place as much to do.
 /// A stage that loses layers is seen as if all that is left of it had room without running again, where stages choose
-/// that.
+/// that. With fewer microbatches than two for each place a step is mostly filling and draining, which any cut may make
+/// shorter: all of them.
 std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& here,
                                       const StageCosts& costs);
 

@@ -8,6 +8,7 @@
 #include "models/import/load_network.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_search.hpp"
 
 TEST_SUITE_BEGIN("plan search");
@@ -40,6 +41,12 @@ TEST_CASE("near a balanced cut no cut is promising; near another one those that 
   CHECK(promising(setup, {0, 2, 4, 6, 8}, {60, 60, 60, 60}).empty());
   const std::vector<Partition> cuts = promising(setup, {0, 3, 4, 6, 8}, {90, 30, 60, 60});
   CHECK(cuts == std::vector<Partition>{Partition{{0, 2, 4, 6, 8}}});
+}
+
+TEST_CASE("where a step is mostly filling every near cut may be faster") {
+  PlanSetup setup = eight_layers(false);
+  setup.microbatches = 7;
+  CHECK(promising(setup, {0, 2, 4, 6, 8}, {60, 60, 60, 60}) == near_cuts(Partition{{0, 2, 4, 6, 8}}, {}));
 }
 
 TEST_CASE("a stage that runs layers again may lose more than a layer's load when it loses a layer") {
