@@ -194,19 +194,42 @@ std::optional<Cluster> find_cluster(std::string_view name) {
   return std::nullopt;
 }
 
-/// Throws `Error` for "h100-64", with the name of that size.
-void refuse_size(std::string_view name) {
-  const std::size_t dash = std::min(name.rfind('-'), name.size());
-  const std::string_view digits = name.substr(std::min(dash + 1, name.size()));
+std::optional<std::int64_t> device_count(std::string_view digits) {
   std::int64_t devices = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), devices);
-  if (error != std::errc{} || end != digits.data() + digits.size() || devices < 1 || devices > kMostDevices) return;
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return devices >= 1 && devices <= kMostDevices ? std::optional(devices) : std::nullopt;
+}
+
+/// Throws `Error` for "h100-64", "h100x64", "h100:64" and "64xh100", with the name of that size.
+void refuse_size(std::string_view name) {
+  const std::size_t last = name.find_last_of("-x:");
+  const std::size_t first = name.find_first_of("-x:");
+  if (last == std::string_view::npos) return;
+  std::string_view base = name.substr(0, last);
+  std::optional<std::int64_t> devices = device_count(name.substr(last + 1));
+  if (!devices) {
+    base = name.substr(first + 1);
+    devices = device_count(name.substr(0, first));
+  }
+  if (!devices) return;
   for (const Preset& preset : cluster_presets()) {
-    if (plain_name(preset.name) != plain_name(name.substr(0, dash))) continue;
-    const Cluster cluster = sized_cluster(cluster_from_json(preset.json, preset.name), devices);
+    if (plain_name(preset.name) != plain_name(base)) continue;
+    const Cluster cluster = sized_cluster(cluster_from_json(preset.json, preset.name), *devices);
     throw Error("unknown cluster '" + std::string(name) + "' (did you mean '" + std::string(preset.name) + "-" +
                 std::to_string(cluster.devices.size() / static_cast<std::size_t>(cluster.devices_per_node)) + "x" +
                 std::to_string(cluster.devices_per_node) + "'?)");
+  }
+}
+
+/// Throws `Error` for a name that is no built-in cluster's.
+[[noreturn]] void refuse_unknown(std::string_view name) {
+  try {
+    throw_unknown("cluster", name, builtin_clusters());
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    const bool is_list = message.find("expected one of") != std::string::npos;
+    throw Error(message + (is_list ? "; or a file that describes another one, FILE.json" : ""));
   }
 }
 
@@ -291,8 +314,8 @@ Cluster load_cluster(std::string_view name_or_path) {
   const std::string base = shape ? name.substr(0, dash) : name;
   auto cluster = shape ? find_cluster(base) : std::nullopt;
   if (!cluster) {
-    refuse_size(name);
-    throw_unknown("cluster", base, builtin_clusters());
+    refuse_size(base);
+    refuse_unknown(base);
   }
   reshape(*cluster, *shape, cluster->name + name.substr(dash));
   return *std::move(cluster);

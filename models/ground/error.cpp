@@ -27,6 +27,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// The longest of `candidates` that `name` contains, of those that are longer than a few letters; empty: none.
+std::string_view longest_within(std::string_view name, std::span<const std::string_view> candidates) {
+  constexpr std::size_t kFewLetters = 3;
+  std::string_view longest;
+  for (const std::string_view candidate : candidates) {
+    const bool within = candidate.size() > kFewLetters && name.find(candidate) != std::string_view::npos;
+    if (within && candidate.size() > longest.size()) longest = candidate;
+  }
+  return longest;
+}
+
 unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
 /// Bytes of the character that begins at `at`, when it is well-formed UTF-8 (RFC 3629) and no control character;
@@ -98,6 +109,10 @@ void throw_unknown(std::string_view what, std::string_view name, std::span<const
   std::vector<std::string_view> listed;
   std::ranges::copy_if(candidates, std::back_inserter(listed),
                        [&](std::string_view candidate) { return candidate.find(name) != std::string_view::npos; });
+  if (listed.empty()) {  // "dgx-h100"
+    const std::string_view longest = longest_within(name, candidates);
+    if (!longest.empty()) listed.push_back(longest);
+  }
   if (listed.size() == 1) throw Error(message + " (did you mean '" + std::string(listed.front()) + "'?)");
   if (listed.empty() || name.empty()) listed.assign(candidates.begin(), candidates.end());
   if (listed.size() <= kMostListed) {

@@ -1,8 +1,10 @@
 #include "models/import/load_network.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/graphs/layer_chain.hpp"
@@ -18,6 +20,30 @@
 namespace plumb {
 
 namespace {
+
+/// Names of the same sizes, as `plain_name` has them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kOtherNetworks{{
+    {"gpt2", "gpt2-small"},
+    {"gpt3", "gpt3-175b"},
+    {"llama3.18b", "llama3-8b"},
+    {"llama3.170b", "llama3-70b"},
+    {"llama3.370b", "llama3-70b"},
+    {"llama3405b", "llama3.1-405b"},
+    {"metallama38b", "llama3-8b"},
+    {"metallama370b", "llama3-70b"},
+    {"mixtral", "mixtral-8x7b"},
+    {"mixtral8x7bv0.1", "mixtral-8x7b"},
+}};
+
+std::string_view preset_called(std::string_view plain) {
+  for (const Preset& preset : network_presets()) {
+    if (plain_name(preset.name) == plain) return preset.name;
+  }
+  for (const auto& [theirs, ours] : kOtherNetworks) {
+    if (theirs == plain) return ours;
+  }
+  return {};
+}
 
 /// The network that the job of a launch file trains.
 Network launched_network(std::string_view path) {
@@ -49,6 +75,15 @@ void refuse_hub_id(std::string_view path) {
 
 }  // namespace
 
+std::string_view builtin_network_called(std::string_view name) {
+  std::string plain = plain_name(name);
+  if (const std::string_view preset = preset_called(plain); !preset.empty()) return preset;
+  for (const std::string_view tuned : {"hf", "instruct", "chat", "base"}) {  // weights differ, sizes do not
+    if (plain.ends_with(tuned)) plain.resize(plain.size() - tuned.size());
+  }
+  return preset_called(plain);
+}
+
 Network load_network(std::string_view name_or_path) {
   if (is_launch_path(name_or_path)) return launched_network(name_or_path);
   if (is_document_path(name_or_path)) {
@@ -58,9 +93,14 @@ Network load_network(std::string_view name_or_path) {
     if (is_model_config(text)) return network_from_model_config(text, name_or_path);
     return network_from_json(text, name_or_path);
   }
-  const std::string plain = plain_name(name_or_path);
+  const std::string_view called = builtin_network_called(name_or_path);
   for (const Preset& preset : network_presets()) {
-    if (plain_name(preset.name) == plain) return network_from_json(preset.json, std::string(preset.name) + ".json");
+    if (preset.name == called) return network_from_json(preset.json, std::string(preset.name) + ".json");
+  }
+  if (file_exists(name_or_path)) {
+    throw Error(std::string(name_or_path) +
+                ": is a file; expected a built-in network, or a file that ends in .json or " +
+                ".txt, or as launch files do");
   }
   throw_unknown("network", dashed_name(name_or_path), builtin_networks());
 }

@@ -8,10 +8,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/ground/rational.hpp"
 
 namespace plumb {
@@ -21,24 +23,74 @@ constexpr std::int64_t kNsPerUnit = 1'000'000;
 
 using Values = std::map<std::string, Rational, std::less<>>;
 
-/// "F=1,W=1/3" as values by key. `name` is what messages call the list.
-Values parse_list(std::string_view list, std::string_view name, std::span<const std::string_view> keys) {
-  const std::string where = std::string(name) + " '" + std::string(list) + "': ";
+/// What first tries and other systems call the keys of times.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kOtherKeys{{{"fwd", "F"},
+                                                                                    {"forward", "F"},
+                                                                                    {"bwd", "B"},
+                                                                                    {"backward", "B"},
+                                                                                    {"input", "I"},
+                                                                                    {"dgrad", "I"},
+                                                                                    {"weight", "W"},
+                                                                                    {"wgrad", "W"},
+                                                                                    {"p2p", "comm"},
+                                                                                    {"send", "comm"},
+                                                                                    {"communication", "comm"}}};
+
+/// The key of `keys` that is meant, whatever its letters' case. Throws `Error` for another one.
+std::string_view known_key(std::string_view key, std::span<const std::string_view> keys) {
+  if (const auto same = std::ranges::find(keys, key); same != keys.end()) return *same;
+  const std::string plain = dashed_name(key);
+  const auto like = std::ranges::find_if(keys, [&](std::string_view one) { return dashed_name(one) == plain; });
+  if (like != keys.end()) return *like;
+  for (const auto& [theirs, ours] : kOtherKeys) {
+    if (theirs == plain && std::ranges::find(keys, ours) != keys.end()) return ours;
+  }
+  throw_unknown("key", key, keys);
+}
+
+/// What a list of values looks like, and what its values may be written with.
+struct ListKind {
+  std::string_view name;     ///< in messages: "costs"
+  std::string_view example;  ///< "F=1,B=2"
+  std::span<const std::string_view> keys;
+  bool times = false;  ///< a value may say that it is in ms
+};
+
+/// `list` with a comma where only blanks stand between two items, and no blanks.
+std::string without_blanks(std::string_view list) {
+  std::string kept;
+  bool blank = false;
+  for (const char letter : list) {
+    if (letter == ' ') {
+      blank = true;
+      continue;
+    }
+    if (blank && !kept.empty() && kept.back() != ',' && letter != ',') kept += ',';
+    blank = false;
+    kept += letter;
+  }
+  return kept;
+}
+
+/// "F=1,W=1/3" as values by key.
+Values parse_list(std::string_view list, const ListKind& kind) {
+  const std::string where = std::string(kind.name) + " '" + std::string(list) + "': ";
+  const std::string items = without_blanks(list);
   Values values;
-  std::string_view rest = list;
+  std::string_view rest = items;
   while (true) {
     const std::size_t comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos) {
-      throw Error(where + "'" + std::string(item) + "' is not KEY=VALUE, such as F=1");
+      throw Error(where + "'" + std::string(item) + "' is not KEY=VALUE, expected a list such as " +
+                  std::string(kind.example));
     }
-    const std::string key(item.substr(0, equals));
+    std::string_view value = item.substr(equals + 1);
+    if (kind.times && value.ends_with("ms")) value.remove_suffix(2);
     try {
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) throw_unknown("key", key, keys);
-      if (!values.emplace(key, parse_rational(item.substr(equals + 1))).second) {
-        throw Error("'" + key + "' is given twice");
-      }
+      const std::string key(known_key(item.substr(0, equals), kind.keys));
+      if (!values.emplace(key, parse_rational(value)).second) throw Error("'" + key + "' is given twice");
     } catch (const Error& error) {
       throw Error(where + error.what());
     }
@@ -239,7 +291,8 @@ const std::vector<std::string_view>& time_keys() {
 StageCosts abstract_costs(std::string_view times, std::string_view memory, const AbstractCostOptions& options) {
   static constexpr std::array<std::string_view, 4> kMemoryKeys{"F", "I", "W", "B"};
   StageCosts costs;
-  const Values time_values = parse_list(times, "costs", time_keys());
+  const ListKind of_times{.name = "costs", .example = "F=1,B=2", .keys = time_keys(), .times = true};
+  const Values time_values = parse_list(times, of_times);
   with_context("costs", times, [&] {
     for (const auto& [key, value] : time_values) {
       if (value < Rational()) throw Error(key + " must be at least 0");
@@ -247,7 +300,7 @@ StageCosts abstract_costs(std::string_view times, std::string_view memory, const
     fill_times(time_values, options, costs);
   });
   if (!memory.empty()) {
-    const Values memory_values = parse_list(memory, "memory", kMemoryKeys);
+    const Values memory_values = parse_list(memory, {.name = "memory", .example = "F=1,I=0,W=-1", .keys = kMemoryKeys});
     with_context("memory", memory, [&] { fill_memory(memory_values, options, costs); });
   }
   return costs;

@@ -26,6 +26,7 @@ constexpr std::array kOtherNames{
     OtherName{"forward_backward_pipelining_with_interleaving", "interleaved", kMegatron},
     OtherName{"TrainSchedule", "1f1b", "DeepSpeed"},
     OtherName{"PipeDream-Flush", "1f1b", "PipeDream-2BW's paper"},
+    OtherName{"2BW", "pipedream-2bw", "PipeDream-2BW's paper"},
     OtherName{"FThenB", "gpipe", "PaddlePaddle"},
     OtherName{"VPP", "interleaved", "PaddlePaddle"},
     OtherName{"AFAB", "gpipe", "picotron, nanotron"},

@@ -8,6 +8,7 @@
 #include "schedules/checks/check_runs.hpp"
 #include "schedules/checks/list_contents.hpp"
 #include "schedules/checks/validation_size.hpp"
+#include "schedules/document/schedule_io.hpp"
 
 namespace plumb {
 namespace {
@@ -19,6 +20,23 @@ std::int64_t most_named(const Schedule& schedule) {
     for (const Action& action : list.actions) most = std::max<std::int64_t>(most, action.merged + 1);
   }
   return most;
+}
+
+/// Where the last microbatch is named, by mistake as it seems: in a list without repeats. Adds the finding there, or
+/// before all actions.
+void fail_at_last_microbatch(const Schedule& schedule, const std::string& reason, Findings& findings) {
+  for (std::size_t device = 0; device < schedule.devices.size(); ++device) {
+    const DeviceList& list = schedule.devices[device];
+    if (!list.repeats.empty()) continue;
+    const auto last = std::ranges::find_if(list.actions, [&](const Action& action) {
+      return static_cast<std::int64_t>(action.microbatch) + action.merged + 1 == schedule.num_microbatches;
+    });
+    if (last == list.actions.end()) continue;
+    return findings.add(
+        device, last - list.actions.begin(), to_string(*last),
+        "names the last of " + std::to_string(schedule.num_microbatches) + " microbatches, but " + reason);
+  }
+  findings.add(0, 0, "", reason);
 }
 
 /// What is wrong with the document as a whole, before its lists make sense.
@@ -35,9 +53,10 @@ void check_sizes(const Schedule& schedule, Findings& findings) {
   const std::int64_t cells = schedule.num_stages * schedule.num_microbatches;
   const std::int64_t size = action_count(schedule);
   if (size < cells / most_named(schedule)) {
-    fail("the lists hold " + std::to_string(size) + " actions; expected an action for each of " +
-         std::to_string(schedule.num_stages) + " stages and " + std::to_string(schedule.num_microbatches) +
-         " microbatches");
+    const std::string reason = "the lists hold " + std::to_string(size) + " actions; expected an action for each of " +
+                               std::to_string(schedule.num_stages) + " stages and " +
+                               std::to_string(schedule.num_microbatches) + " microbatches";
+    fail_at_last_microbatch(schedule, reason, findings);
   }
 }
 

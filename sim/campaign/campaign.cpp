@@ -86,7 +86,7 @@ constexpr std::array kCampaignRules{
                                 "embedding=0 millions of parameters before the layers\n"
                                 "head=0 millions of parameters behind them\n"
                                 "freeze=0.3333 of the layers that are left, after every epoch\n"
-                                "epoch=100000 samples\n"
+                                "epoch=1281167 samples, those of ImageNet\n"
                                 "cache=1 keeps what frozen layers hand on; 0: they run forward in every step\n"
                                 "every=600 seconds of work between checkpoints (best for the failures, where they are "
                                 "random)\n"

@@ -76,7 +76,7 @@ CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook&
                                          .width = rule_number(problem, "width", 768, 1),
                                          .embedding_millions = rule_number(problem, "embedding", 0),
                                          .head_millions = rule_number(problem, "head", 0)},
-                            .epoch_samples = rule_number(problem, "epoch", 100'000, 1),
+                            .epoch_samples = rule_number(problem, "epoch", 1'281'167, 1),
                             .cached = rule_number(problem, "cache", 1) > 0};
   if (settings.freezing.alpha > 1) throw Error("option freeze: expected a share from 0 to 1");
   return std::make_unique<PipeTransformerRule>(restart_settings(problem, false), settings, book);

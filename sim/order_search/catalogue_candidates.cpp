@@ -39,7 +39,10 @@ std::vector<CatalogueCandidate> catalogue_candidates(const ScheduleParams& param
     try {
       CatalogueCandidate made{.name = std::string(spec.name), .schedule = generate(spec.name, asked)};
       for (const auto& [key, value] : options) made.name += " " + key + "=" + value;
-      if (is_plain(made.schedule)) candidates.push_back(std::move(made));
+      const bool known = std::ranges::any_of(candidates, [&](const CatalogueCandidate& one) {
+        return one.name == made.name && one.schedule.devices == made.schedule.devices;
+      });
+      if (is_plain(made.schedule) && !known) candidates.push_back(std::move(made));
     } catch (const Error&) {  // not of this size, or not within this memory
     }
   };

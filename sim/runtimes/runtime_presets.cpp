@@ -148,16 +148,28 @@ bool serves(const RuntimePreset& preset, const Schedule& schedule) {
 
 std::span<const RuntimePreset> runtime_presets() { return kPresets; }
 
-const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule) {
-  if (name.empty()) return kPresets.front();
-  const std::string plain = plain_name(name);
+std::vector<std::string_view> runtime_names() {
   std::vector<std::string_view> names;
   for (const RuntimePreset& preset : kPresets) {
-    const bool called = plain_name(preset.name) == plain || plain == plain_name(preset.name) + "lm";  // Megatron-LM
-    if (called && serves(preset, schedule)) return preset;
     if (names.empty() || names.back() != preset.name) names.push_back(preset.name);
   }
-  throw_unknown("runtime", dashed_name(name), names);
+  return names;
+}
+
+std::string_view runtime_called(std::string_view plain) {
+  static constexpr std::array<std::string_view, 6> kOfMegatron{"megatroncore", "megatronbridge", "mcore",
+                                                               "nemo",         "primus",         "megatronlm"};
+  if (std::ranges::find(kOfMegatron, plain) != kOfMegatron.end()) return "megatron";
+  return plain == "torch" || plain == "pippy" ? "pytorch" : plain;
+}
+
+const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule) {
+  if (name.empty()) return kPresets.front();
+  const std::string plain(runtime_called(plain_name(name)));
+  for (const RuntimePreset& preset : kPresets) {
+    if (plain_name(preset.name) == plain && serves(preset, schedule)) return preset;
+  }
+  throw_unknown("runtime", dashed_name(name), runtime_names());
 }
 
 std::string_view runtime_after(std::string_view traced, const Schedule& schedule) {

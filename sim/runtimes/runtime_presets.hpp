@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "models/costs/stage_costs.hpp"
 #include "schedules/document/schedule.hpp"
@@ -31,6 +32,13 @@ struct RuntimePreset {
 
 /// All rows, `plumbline` (the defaults) first.
 std::span<const RuntimePreset> runtime_presets();
+
+/// Their names, each once.
+std::vector<std::string_view> runtime_names();
+
+/// The runtime of a system that runs pipelines by another one's rules: "nemo" as "megatron". `plain` is a `plain_name`;
+/// others come back as they are.
+std::string_view runtime_called(std::string_view plain);
 
 /// The row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest one.
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);

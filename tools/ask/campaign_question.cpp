@@ -26,12 +26,22 @@ const Preset* preset_of(std::span<const Preset> presets, std::string_view name) 
   return found == presets.end() ? nullptr : &*found;
 }
 
+std::vector<std::string_view> preset_words(std::span<const Preset> presets) {
+  std::vector<std::string_view> names;
+  for (const Preset& preset : presets) names.push_back(preset.name);
+  return names;
+}
+
+std::vector<std::string_view> rule_words() {
+  std::vector<std::string_view> names{"all"};
+  for (const CampaignRuleSpec& rule : campaign_rules()) names.push_back(rule.name);
+  return names;
+}
+
 /// Throws for a name that is neither built in nor a file.
 std::string text_of_file(const std::string& name, std::string_view what, std::span<const Preset> presets) {
   if (is_document_path(name) || file_exists(name)) return read_text_file(name);
-  std::vector<std::string_view> names;
-  for (const Preset& preset : presets) names.push_back(preset.name);
-  throw_unknown(what, name, names);
+  throw_unknown(what, name, preset_words(presets));
 }
 
 std::int64_t last_of(const NodeTrace& trace) { return trace.events.empty() ? 0 : trace.events.back().at_ns; }
@@ -134,6 +144,7 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .text("trace", trace, "NAME|FILE",
             "when nodes came and went: lines milliseconds,add|remove,node, or SkyPilot's JSON, or " +
                 preset_names(trace_presets()))
+      .words(preset_words(trace_presets()))
       .text("mtbf", mtbf, "X|RANGE",
             "mean hours until a node fails; another one takes its place. Several, as 2,6,24 or 2..32 (doubled from one "
             "to "
@@ -152,10 +163,12 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .real("price", price, {.least = 0, .most = 1e9}, "of a node and hour, in any money");
   options.group("Rules")
       .text("rules", rules, "NAMES", rules_help())
+      .words(rule_words())
       .texts("rule-opt", rule_options, "KEY=VALUE", rule_options_help());
   options.group("Layouts")
       .text("layouts", layouts, "NAME|FILE",
             "measured steps instead of a schedule, a document plumbline-layouts, or " + preset_names(layout_presets()))
+      .words(preset_words(layout_presets()))
       .text("stages", lengths, "RANGE", "lengths of pipelines that are tried (default: all)")
       .whole("microbatches,m", size.microbatches, {.least = 1, .most = 1'000'000},
              "microbatches of a step, all pipelines together")

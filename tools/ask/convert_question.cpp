@@ -8,7 +8,9 @@ void ConvertQuestion::add_input_to(OptionTable& table) { table.positional(in, "I
 
 void ConvertQuestion::add_formats_to(OptionTable& table) {
   table.text("from", from, "FORMAT", "format of IN (default: by its extension, then by its first characters)")
-      .text("to", to, "FORMAT", "format of OUT (default: by its extension)");
+      .words(schedule_format_names())
+      .text("to", to, "FORMAT", "format of OUT (default: by its extension)")
+      .words(schedule_format_names());
   size.add_to(table);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_guide.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -14,6 +15,7 @@ void ScheduleQuestion::add_to(OptionTable& options) {
       .text("format", format, "FORMAT",
             "json, text, torch-csv, torch-comms, torch-comms-late or megatron\n(default: by the file's extension, or "
             "json)")
+      .words(schedule_format_names())
       .flag("explain", explain, "explain how to run it in PyTorch and Megatron-LM: files, classes, flags, layout")
       .text("layers", layers, "N", "with --explain: decoder layers of the model (26), or of each stage (3,4,4,3)");
   size.add_to(options);

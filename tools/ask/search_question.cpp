@@ -1,6 +1,7 @@
 #include "tools/ask/search_question.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -18,6 +19,9 @@ namespace {
 
 constexpr std::int64_t kMostSearchedPasses = 1'000'000;
 constexpr std::int32_t kMostSearchedDevices = 1'000;
+
+constexpr std::array<std::string_view, 2> kPipelineShapes{"straight", "v"};
+constexpr std::array<std::string_view, 2> kBackwards{"whole", "split"};
 
 enum class OneOrBoth : std::uint8_t { kFirst, kSecond, kBoth };
 
@@ -86,7 +90,9 @@ void SearchQuestion::add_to(OptionTable& options) {
       .texts("opt", schedule_options, "KEY=VALUE", "with NAME or FILE.rules: an option of the schedule")
       .text("placement", placement, "HOW",
             "straight (one stage per device) or v (two, down the devices and back); default: both")
-      .text("backward", backward, "HOW", "whole, or split into input and weight gradients; default: both");
+      .words(kPipelineShapes)
+      .text("backward", backward, "HOW", "whole, or split into input and weight gradients; default: both")
+      .words(kBackwards);
   options.group("Effort, counted so that the same question has the same answer")
       .whole("repeat", repeated, {.least = 1, .most = 64},
              "microbatches of what repeats: 1, 2, ... up to so many (default 6)")
@@ -136,8 +142,8 @@ ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostD
   search.params.memory_limit = goal.memory_limit;
   search.run = [job](const Schedule& schedule) { return job->run_of(schedule); };
   search.memory_limit = [job](const Schedule& schedule) { return job->limit_of(schedule); };
-  const OneOrBoth places = one_or_both(placement, "placement", {"straight", "v"});
-  const OneOrBoth halves = one_or_both(backward, "backward", {"whole", "split"});
+  const OneOrBoth places = one_or_both(placement, "placement", kPipelineShapes);
+  const OneOrBoth halves = one_or_both(backward, "backward", kBackwards);
   search.straight = places != OneOrBoth::kSecond;
   search.in_v = places != OneOrBoth::kFirst && search.params.num_devices > 1;
   search.whole = halves != OneOrBoth::kSecond;
@@ -149,8 +155,10 @@ ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostD
 }
 
 OrderSearchAnswer SearchQuestion::answer() const {
-  if (names.empty() && !devices) throw Error("search: -p is missing, expected the number of pipeline devices");
-  if (names.empty() && !microbatches) throw Error("search: -m is missing, expected the microbatches per update");
+  if (names.empty() && !devices)
+    throw Error("search: -p is missing, expected the number of pipeline devices (such as -p 4 -m 8)");
+  if (names.empty() && !microbatches)
+    throw Error("search: -m is missing, expected the microbatches per update (such as -m 8)");
   if (costs.jitter) throw Error("search: --jitter: orders are compared without it, expected none");
   CostArguments asked = costs;
   asked.assume_where_missing();

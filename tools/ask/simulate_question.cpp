@@ -5,11 +5,14 @@
 #include <variant>
 
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "models/launches/read_launch.hpp"
 #include "schedules/checks/validation_size.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/rules/run_size.hpp"
 #include "sim/simulate.hpp"
 #include "tools/formats/findings.hpp"
+#include "tools/formats/schedule_program.hpp"
 #include "tools/options/memory_relief.hpp"
 #include "tools/options/stash_limit.hpp"
 #include "tools/tables/delays_text.hpp"
@@ -18,6 +21,7 @@
 #include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
 #include "tools/terminal/long_work.hpp"
+#include "tools/terminal/notes.hpp"
 
 namespace plumb {
 namespace {
@@ -50,13 +54,28 @@ std::optional<SearchedSpan> searched_span(const Schedule& schedule, Timebase bas
 }
 
 std::string only_name(const SimulateQuestion& question) {
-  if (question.names.size() > 1) {
-    throw Error("simulate: '" + question.names[1] + "' is one argument too many, expected one schedule");
+  const std::vector<std::string>& names = question.names;
+  if (names.empty() && !question.launch.any()) {
+    throw Error(std::string("simulate: NAME|FILE is missing, expected: ") + SimulateQuestion::kUsage +
+                ", such as: simulate 1f1b -p 4 -m 8");
   }
-  if (question.names.empty() && !question.launch.any()) {
-    throw Error(std::string("simulate: NAME|FILE is missing, expected: ") + SimulateQuestion::kUsage);
+  const bool is_list = names.size() == 1 && names.front().find(',') != std::string::npos;
+  if (names.size() > 1 || (is_list && !is_schedule_file(names.front()))) {
+    const std::string what =
+        is_list ? "'" + names.front() + "' is a list" : "'" + names[1] + "' is one argument too many";
+    throw Error("simulate: " + what + ", expected one schedule; several are compared by `plumbline sweep`");
   }
-  return question.names.empty() ? std::string() : question.names.front();
+  return names.empty() ? std::string() : names.front();
+}
+
+/// `simulate train.sh` means the job of that launch file.
+void take_launch_file(SimulateQuestion& question) {
+  if (question.launch.any() || question.names.size() != 1) return;
+  const std::string& name = question.names.front();
+  if (is_schedule_program(name) || !is_launch_path(name) || !file_exists(name)) return;
+  note("plumbline: note: " + printable(name) + " is read as --job, a launch file; exec:FILE would run a program");
+  question.launch.file = name;
+  question.names.clear();
 }
 
 }  // namespace
@@ -81,6 +100,7 @@ void SimulateQuestion::add_questions_to(OptionTable& options) {
 
 PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(question)) {
   SimulateQuestion& asked = question_;
+  take_launch_file(asked);
   answer_.name = only_name(asked);
   asked.costs.job.take_recompute(asked.size.recompute);
   if (!asked.launch.any()) asked.costs.assume_where_missing();

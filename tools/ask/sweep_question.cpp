@@ -26,6 +26,7 @@ void add_schedule(const std::string& name, std::vector<std::string>& names) {
 /// Names stand apart or, as elsewhere, between commas; those of files may have commas.
 std::vector<std::string> names_of(const SweepQuestion& question) {
   std::vector<std::string> names;
+  if (question.schedules.empty()) add_schedule("all", names);
   for (const std::string& given : question.schedules) {
     if (given != "-" && is_schedule_file(given)) {
       names.push_back(given);
@@ -39,7 +40,7 @@ std::vector<std::string> names_of(const SweepQuestion& question) {
 }  // namespace
 
 void SweepQuestion::add_points_to(OptionTable& table) {
-  table.positionals(schedules, 1, "NAME,schedules")
+  table.positionals(schedules, 0, "NAME,schedules")
       .text("devices,p", devices, "RANGE", "pipeline devices")
       .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
       .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
@@ -60,8 +61,9 @@ std::vector<SweepPoint> SweepQuestion::points() {
   base.updates = updates.value_or(0);
   for (const std::string& option : options) base.options.insert(parse_assignment(option, "--opt"));
   const std::vector<std::string> names = names_of(*this);
-  if (devices.empty()) throw Error("sweep: the numbers of devices are missing, expected -p RANGE");
-  if (microbatches.empty()) throw Error("sweep: the numbers of microbatches are missing, expected -m RANGE");
+  if (devices.empty()) throw Error("sweep: the numbers of devices are missing, expected -p RANGE (such as -p 4,8)");
+  if (microbatches.empty())
+    throw Error("sweep: the numbers of microbatches are missing, expected -m RANGE (such as -m 8,16,32)");
   return sweep_grid({.schedules = names,
                      .devices = parse_range(devices, "sweep: --devices"),
                      .chunks = chunks.empty() ? std::vector<std::int64_t>{0} : parse_range(chunks, "sweep: --chunks"),

@@ -15,7 +15,7 @@ namespace plumb {
 
 /// Schedules over ranges of sizes. Every member has the default of the option that fills it.
 struct SweepQuestion {
-  static constexpr const char* kUsage = "sweep NAME... -p RANGE -m RANGE [options]";
+  static constexpr const char* kUsage = "sweep [NAME]... -p RANGE -m RANGE [options]";
 
   std::vector<std::string> schedules;
   std::string devices;

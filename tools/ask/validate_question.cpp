@@ -11,6 +11,7 @@
 #include "schedules/checks/validation_size.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/transfer_hang.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/choice.hpp"
@@ -66,16 +67,21 @@ void ValidateQuestion::add_to(OptionTable& options) {
   options.positional(name, "NAME|FILE,schedule")
       .text("from", format, "FORMAT",
             "json, torch-csv, text, deepspeed, megatron or zero-bubble (default: by the extension)")
+      .words(schedule_format_names())
       .text("transfers", modes, "MODES",
             "also check that it runs when messages travel so, as in `simulate`: buffered, fifo, rendezvous, blocking, "
-            "batched or pair-fifo (several with commas, or all)");
-  options.text("runtime", simulation.runtime, "SYSTEM",
-               "also check that it runs as this system lets messages travel, see `simulate`: pytorch, pytorch-single, "
-               "torchtitan, megatron or deepspeed");
+            "batched or pair-fifo (several with commas, or all)")
+      .words(kTransferModeNames)
+      .text("runtime", simulation.runtime, "SYSTEM",
+            "also check that it runs as this system lets messages travel, see `simulate`: pytorch, pytorch-single, "
+            "torchtitan, megatron or deepspeed")
+      .words(runtime_names());
   simulation.add_receives_to(options);
-  options.text("torch-transfers", models, "MODELS",
-               "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
-               "has none, when messages are buffered, rendezvous or pair-fifo (several with commas, or all)");
+  options
+      .text("torch-transfers", models, "MODELS",
+            "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
+            "has none, when messages are buffered, rendezvous or pair-fifo (several with commas, or all)")
+      .words(kTransferModelNames);
   size.add_to(options);
 }
 

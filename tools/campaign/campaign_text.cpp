@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 
+#include "sim/campaign/campaign.hpp"
 #include "tools/campaign/campaign_answer.hpp"
 #include "tools/campaign/campaign_tables.hpp"
 #include "tools/terminal/quantity_text.hpp"
@@ -19,12 +21,37 @@ double money_of(const CampaignResult& run) { return run.cost; }
 double value_of(const CampaignResult& run) { return run.samples_per_cost(); }
 double rate_of(const CampaignResult& run) { return run.samples_per_s(); }
 
+/// Of a rule that lets later samples train less of the network.
+bool changes_job(const CampaignOutcome& outcome) {
+  const std::vector<CampaignRuleSpec> rules = campaign_rules();
+  const auto found = std::ranges::find(rules, outcome.rule, &CampaignRuleSpec::name);
+  return found != rules.end() && found->changes_job;
+}
+
 std::string table_text(const CampaignTable& table) {
   std::vector<TextTable::Column> columns;
   for (const std::string& title : table.head) columns.push_back({title, columns.empty() ? '<' : '>'});
   TextTable text(columns);
   for (const std::vector<std::string>& row : table.rows) text.add_row(row);
   return text.to_string();
+}
+
+/// Nothing where samples of later times are less work: beside those of the other rules they would mislead.
+std::string goodput_text(const CampaignOutcome& outcome) {
+  if (changes_job(outcome)) return "-";
+  return percent_text(outcome.mean([](const CampaignResult& run) { return run.goodput(); }));
+}
+
+/// What to know of rows whose samples are not those of the others.
+std::string changed_jobs_text(const CampaignAnswer& answer) {
+  std::string text;
+  for (const CampaignOutcome& outcome : answer.outcomes) {
+    if (!changes_job(outcome)) continue;
+    text += "\n" + outcome.rule +
+            ": layers freeze, so that later samples train less of the network; its samples are not " +
+            "those of the other rules\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -48,8 +75,7 @@ CampaignTable campaign_figures(const CampaignAnswer& answer) {
   for (const CampaignOutcome& outcome : answer.outcomes) {
     std::vector<std::string> row{outcome.rule,
                                  number_text(outcome.mean([](const CampaignResult& run) { return run.samples; }), 6),
-                                 with_error(outcome, rate_of),
-                                 percent_text(outcome.mean([](const CampaignResult& run) { return run.goodput(); }))};
+                                 with_error(outcome, rate_of), goodput_text(outcome)};
     row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.removals; })));
     row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.fatal; })));
     row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.recoveries; })));
@@ -88,7 +114,7 @@ std::string campaign_nodes(const CampaignAnswer& answer) {
 
 std::string campaign_text(const CampaignAnswer& answer) {
   return answer.job + "\n" + campaign_nodes(answer) + "\n\n" + table_text(campaign_figures(answer)) +
-         "\nwhere the time went:\n" + table_text(campaign_times(answer));
+         changed_jobs_text(answer) + "\nwhere the time went:\n" + table_text(campaign_times(answer));
 }
 
 }  // namespace plumb

@@ -1,5 +1,6 @@
 #include "tools/command_line/parse_command_line.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
 #include "tools/command_line/examples.hpp"
+#include "tools/command_line/other_words.hpp"
 #include "tools/command_line/table_watch.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -43,20 +45,6 @@ std::vector<po::options_description> boost_groups(const OptionTable& table) {
   return groups;
 }
 
-/// "--json", "-p": for suggestions.
-std::vector<std::string> shown_names(const OptionTable& table) {
-  std::vector<std::string> names;
-  for (const OptionGroup& group : table.groups()) {
-    for (const Option& option : group.options) {
-      names.push_back("--" + option.name);
-      if (!option.letter.empty()) names.push_back("-" + option.letter);
-    }
-  }
-  names.emplace_back("--help");
-  names.emplace_back("-h");
-  return names;
-}
-
 po::variables_map run_boost(const CommandLine& arguments, const OptionTable& table) {
   po::options_description all;
   for (const po::options_description& group : boost_groups(table)) all.add(group);
@@ -71,9 +59,8 @@ po::variables_map run_boost(const CommandLine& arguments, const OptionTable& tab
     if (error.get_option_name() == "--png" && table.find("svg") != nullptr) {
       throw Error(table.command() + ": --png: " + std::string(kNoPng));
     }
-    const std::vector<std::string> known = shown_names(table);
-    const std::vector<std::string_view> candidates(known.begin(), known.end());
-    throw_unknown(table.command() + " option", error.get_option_name(), candidates);
+    const std::string& name = error.get_option_name();
+    throw Error("unknown " + table.command() + " option '" + name + "'" + unknown_option_text(name, table));
   } catch (const po::error& error) {
     throw Error(table.command() + ": " + error.what());
   }
@@ -84,6 +71,21 @@ std::vector<std::string> texts_of(const po::variable_value& value) {
   if (value.empty()) return {};
   const auto* given = boost::any_cast<std::vector<std::string>>(&value.value());
   return given == nullptr ? std::vector<std::string>{} : *given;
+}
+
+/// Throws `Error` for `-p 8 --devices 16`: whoever wrote both meant two things.
+void check_one_spelling(const CommandLine& arguments, const OptionTable& table, const Option& option) {
+  if (option.letter.empty() || option.kind == OptionKind::kTexts) return;
+  const auto given = [&](const std::string& spelling) {
+    return std::ranges::any_of(arguments, [&](const std::string& argument) { return argument.starts_with(spelling); });
+  };
+  if (!given("-" + option.letter) || !given("--" + option.name)) return;
+  std::string message = table.command() + ": -" + option.letter + " and --" + option.name + " are one option (" +
+                        option.help.substr(0, option.help.find(" (")) + "), expected one of them";
+  if (option.name == "devices" && table.find("cluster") != nullptr) {
+    message += "; how many devices the cluster has is said by its name, as in --cluster h100-2x8";
+  }
+  throw Error(message);
 }
 
 /// Boost leaves a space at the end of a line that it breaks.
@@ -113,7 +115,8 @@ bool parse_command_line(const OptionTable& options, const CommandLine& arguments
     (*see)(options);
     return false;
   }
-  const po::variables_map values = run_boost(arguments, options);
+  const CommandLine ours = in_our_words(arguments, options);
+  const po::variables_map values = run_boost(ours, options);
   if (values.count(kHelp) > 0) {
     print(help_text(options));
     return false;
@@ -121,7 +124,9 @@ bool parse_command_line(const OptionTable& options, const CommandLine& arguments
   for (const OptionGroup& group : options.groups()) {
     for (const Option& option : group.options) {
       const po::variable_value& value = values[option.name];
-      if (!value.empty()) option.take(texts_of(value), options.command() + ": --" + option.name);
+      if (value.empty()) continue;
+      check_one_spelling(ours, options, option);
+      option.take(texts_of(value), options.command() + ": --" + option.name);
     }
   }
   options.take_positionals(texts_of(values[kPositional]));

@@ -4,6 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/comparison/compare.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 #include "sim/traces/run_samples.hpp"
 #include "tools/advice/advice_text.hpp"
 #include "tools/command_line/parse_command_line.hpp"
@@ -49,6 +50,7 @@ struct AdviseArguments {
         .text("runtime", runtime, "SYSTEM",
               "what ran the run: pytorch, pytorch-deferred, pytorch-single, torchtitan or megatron (default: what its "
               "traces look like; those of torchtitan look like PyTorch's)")
+        .words(runtime_names())
         .flag("all", all, "show all schedules, and those that the runtime cannot run")
         .text("schedule", schedule, "NAME", "with --save: the schedule to write (default: the fastest)")
         .text("save", save, "FILE", "write the schedule for the runtime (- is standard output)")

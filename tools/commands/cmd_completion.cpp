@@ -59,8 +59,8 @@ std::string bash_values(const DescribedCommand& command) {
     if (kind == ValueKind::kNone) continue;
     std::string names = "'" + command.name + " --" + option.name + "'";
     if (!option.letter.empty()) names += " | '" + command.name + " -" + option.letter + "'";
-    cases += "    " + names + ") words=\"" + bash_words(kind) + "\"" + (kind == ValueKind::kOther ? "" : " files=yes") +
-             " ;;\n";
+    const std::string words = option.words.empty() ? std::string(bash_words(kind)) : in_one_line(option.words);
+    cases += "    " + names + ") words=\"" + words + "\"" + (kind == ValueKind::kOther ? "" : " files=yes") + " ;;\n";
   }
   return cases;
 }
@@ -147,6 +147,15 @@ const char* zsh_action(ValueKind kind) {
   }
 }
 
+/// The values that an option is known to take, or those of its kind.
+std::string zsh_values(const Option& option) {
+  const ValueKind kind = value_kind(option);
+  if (option.words.empty()) return zsh_action(kind);
+  // An action behind a blank is called as it stands.
+  return kind == ValueKind::kFile ? " _plumbline_words " + in_one_line(option.words)
+                                  : "(" + in_one_line(option.words) + ")";
+}
+
 /// A function that completes names of one kind, and files.
 std::string zsh_names(const std::string& kind, const std::string& names) {
   return "_plumbline_" + kind + "s() { _alternative '" + kind + "s:" + kind + ":(" + names +
@@ -156,9 +165,8 @@ std::string zsh_names(const std::string& kind, const std::string& names) {
 std::string zsh_arguments(const DescribedCommand& command) {
   std::string specs;
   for (const Option& option : command.options()) {
-    const std::string value = option.kind == OptionKind::kFlag
-                                  ? ""
-                                  : ":" + zsh_text(option.placeholder) + ":" + zsh_action(value_kind(option));
+    const std::string value =
+        option.kind == OptionKind::kFlag ? "" : ":" + zsh_text(option.placeholder) + ":" + zsh_values(option);
     const std::string tail = "[" + zsh_text(option.help) + "]" + value + "'";
     specs += " \\\n        '*--" + option.name + tail;
     if (!option.letter.empty()) specs += " \\\n        '*-" + option.letter + tail;
@@ -180,7 +188,8 @@ std::string zsh_completion(const std::vector<DescribedCommand>& commands) {
     }
     cases += zsh_arguments(command);
   }
-  return "#compdef plumbline\n# Completion of plumbline for zsh; made by `plumbline completion zsh`.\n" +
+  return "#compdef plumbline\n# Completion of plumbline for zsh; made by `plumbline completion zsh`.\n"
+         "_plumbline_words() { _alternative \"words:word:($*)\" 'files:file:_files' }\n" +
          zsh_names("schedule", schedule_words()) + zsh_names("network", in_one_line(builtin_networks())) +
          zsh_names("cluster", in_one_line(builtin_clusters())) +
          "_plumbline() {\n"

@@ -59,6 +59,7 @@ struct MeasureArguments {
         .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
         .whole("tp", tensor, {}, "tensor-parallel degree whose shapes are timed (default: 1)")
         .text("precision", precision, "NAME", "mixed (bf16 products) or single (default: mixed)")
+        .words(std::array<std::string_view, 2>{"mixed", "single"})
         .text("cluster", cluster, "NAME|FILE",
               "whose peaks and links the shares are of (default: the best rates that were measured)")
         .text("python", python, "COMMAND", "what runs Python with PyTorch (default: python3)")

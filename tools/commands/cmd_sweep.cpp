@@ -30,11 +30,11 @@ struct SweepArguments {
   bool parse(const CommandLine& arguments) {
     OptionTable parser(
         SweepQuestion::kUsage,
-        "Simulates schedules over ranges of sizes and lists the best choices. NAME is a built-in schedule, 'all',\n"
-        "exec:FILE, a program that prints a schedule, or a schedule file of one of the sizes. A RANGE is 2,4,8 or "
-        "8:64:8\n"
-        "(from 8 to 64 in steps of 8). --cost takes several lists separated by semicolons, --memory-limit several\n"
-        "limits separated by commas. --tp, --dp, --zero and the other degrees take ranges as well.");
+        "Simulates schedules over ranges of sizes and lists the best choices. NAME is a built-in schedule, 'all' (the\n"
+        "default), exec:FILE, a program that prints a schedule, or a schedule file of one of the sizes. A RANGE is\n"
+        "2,4,8 or 8:64:8 (from 8 to 64 in steps of 8). --cost takes several lists separated by semicolons,\n"
+        "--memory-limit several limits separated by commas. --tp, --dp, --zero and the other degrees take ranges as\n"
+        "well.");
     question.add_points_to(parser);
     parser.text("csv", csv, "FILE", "one row per simulation (- is standard output)")
         .text("html", html, "FILE",

@@ -1,9 +1,12 @@
 #include "tools/commands/command.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
+#include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -29,9 +32,36 @@ void print_help(const std::vector<Command>& commands) {
   print(out.str());
 }
 
+/// First tries at commands, and what was meant.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kOtherCommands{{
+    {"list", "schedules"},
+    {"ls", "schedules"},
+    {"show", "schedules"},
+    {"models", "networks"},
+    {"model", "networks"},
+    {"network", "networks"},
+    {"cluster", "clusters"},
+    {"gpus", "clusters"},
+    {"hardware", "clusters"},
+    {"run", "simulate"},
+    {"sim", "simulate"},
+    {"draw", "simulate"},
+    {"plot", "simulate"},
+    {"check", "validate"},
+    {"diff", "compare"},
+    {"optimize", "plan"},
+    {"tune", "plan"},
+    {"explorer", "explore"},
+}};
+
 const Command& find_command(const std::vector<Command>& commands, std::string_view name) {
-  const auto found = std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
-  if (found != commands.end()) return *found;
+  const auto called = [&](std::string_view wanted) { return std::ranges::find(commands, wanted, &Command::name); };
+  if (const auto found = called(name); found != commands.end()) return *found;
+  const auto other = std::ranges::find(kOtherCommands, name, &std::pair<std::string_view, std::string_view>::first);
+  if (other != kOtherCommands.end()) {
+    note("plumbline: note: '" + std::string(name) + "' is read as '" + std::string(other->second) + "'");
+    return *called(other->second);
+  }
   std::vector<std::string_view> names;
   for (const Command& command : commands) names.push_back(command.name);
   throw_unknown("command", name, names);

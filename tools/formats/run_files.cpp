@@ -1,22 +1,89 @@
 #include "tools/formats/run_files.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "sim/traces/run_samples.hpp"
+#include "tools/formats/file_nature.hpp"
 #include "tools/formats/named_input.hpp"
 
 namespace plumb {
 
 namespace {
 
-std::string bytes_of(const std::string& path) { return read_named_input(path, kTimelineFile); }
+constexpr std::string_view kTimelineOrTraces =
+    "a timeline that `simulate --json` or `train --json` wrote, or the traces of a run";
+constexpr std::size_t kMostFilesOfFolder = 10'000;
+
+/// Throws `Error` for a schedule's name where a file is meant.
+void refuse_schedule_name(const std::string& path) {
+  if (path == "-" || file_exists(path)) return;
+  const bool is_name = std::ranges::any_of(schedule_catalogue(), [&](const auto& spec) { return spec.name == path; });
+  if (!is_name) return;
+  throw Error(path + ": is a schedule, expected the file of a timeline; `plumbline sweep` compares schedules, and " +
+              "`plumbline simulate " + path + " ... --json FILE` writes a timeline");
+}
+
+/// Of a timeline, or of a trace.
+std::string bytes_of_run(const std::string& path) {
+  refuse_schedule_name(path);
+  std::string bytes = read_named_input(path, kTimelineFile);
+  refuse_picture(bytes, path, kTimelineOrTraces);
+  if (!is_traced_run(bytes)) require_json(bytes, path, kTimelineOrTraces);
+  return bytes;
+}
+
+std::string bytes_of_trace(const std::string& path) {
+  constexpr std::string_view kTraces = "the traces of a run, one of each rank";
+  std::string bytes = read_named_input(path, kTimelineFile);
+  refuse_picture(bytes, path, kTraces);
+  if (!is_traced_run(bytes)) refuse_known_kind(bytes, path, kTraces);
+  return bytes;
+}
+
+/// The traces in the folder `path`: profilers write a file per rank into one.
+std::vector<std::string> traces_of_folder(const std::string& path) {
+  std::vector<std::string> files;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().string();
+    if (!name.ends_with(".json") && !name.ends_with(".json.gz")) continue;
+    files.push_back(name);
+    if (files.size() > kMostFilesOfFolder) {
+      throw Error(path + ": has more than " + std::to_string(kMostFilesOfFolder) + " files, expected those of one run");
+    }
+  }
+  if (failed) throw Error(path + ": cannot read: " + failed.message());
+  if (files.empty()) throw Error(path + ": is a folder without .json and .json.gz files, expected traces");
+  std::ranges::sort(files);
+  return files;
+}
+
+/// `paths` with the files of folders in their place.
+std::vector<std::string> with_folders(std::span<const std::string> paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!is_folder(path)) {
+      files.push_back(path);
+      continue;
+    }
+    const std::vector<std::string> more = traces_of_folder(path);
+    files.insert(files.end(), more.begin(), more.end());
+  }
+  return files;
+}
 
 }  // namespace
 
 TracedRun read_traces(std::span<const std::string> paths, std::optional<std::int32_t> step) {
   std::vector<TraceFile> files;
-  for (const std::string& path : paths) files.push_back({path, bytes_of(path)});
+  for (const std::string& path : with_folders(paths)) files.push_back({path, bytes_of_trace(path)});
   return read_traced_run(std::move(files), step);
 }
 
@@ -35,8 +102,8 @@ NamedRuns read_runs(std::span<const std::string> paths) {
     }
     read.traced = true;
   };
-  for (const std::string& path : paths) {
-    std::string bytes = bytes_of(path);
+  for (const std::string& path : with_folders(paths)) {
+    std::string bytes = bytes_of_run(path);
     if (is_traced_run(bytes)) {
       traces.push_back({path, std::move(bytes)});
       continue;
@@ -51,7 +118,7 @@ NamedRuns read_runs(std::span<const std::string> paths) {
 }
 
 Timeline read_run(const std::string& path) {
-  std::string bytes = bytes_of(path);
+  std::string bytes = bytes_of_run(path);
   if (!is_traced_run(bytes)) return timeline_from_json(std::move(bytes), path);
   return read_traced_run({{path, std::move(bytes)}}).timeline();
 }

@@ -11,6 +11,7 @@
 #include "schedules/formats/megatron.hpp"
 #include "schedules/formats/torch_lowering.hpp"
 #include "schedules/formats/zero_bubble_table.hpp"
+#include "tools/formats/file_nature.hpp"
 #include "tools/formats/named_input.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/words.hpp"
@@ -50,6 +51,11 @@ constexpr std::array kScheduleFormats{
     ScheduleFormat{"deepspeed", ".deepspeed", schedule_from_deepspeed},
 };
 
+bool is_picture(std::string_view extension) {
+  constexpr std::array<std::string_view, 5> kPictures{".svg", ".png", ".pdf", ".html", ".tex"};
+  return std::ranges::find(kPictures, extension) != kPictures.end();
+}
+
 /// The format of a text without a name.
 const ScheduleFormat& format_of(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -77,15 +83,19 @@ Schedule read_as(const ScheduleFormat& format, std::string_view text, std::strin
 
 std::span<const ScheduleFormat> schedule_formats() { return kScheduleFormats; }
 
-const ScheduleFormat& schedule_format(std::string_view name, std::string_view path) {
+std::vector<std::string_view> schedule_format_names() {
   std::vector<std::string_view> names;
+  for (const ScheduleFormat& format : kScheduleFormats) names.push_back(format.name);
+  return names;
+}
+
+const ScheduleFormat& schedule_format(std::string_view name, std::string_view path) {
   for (const ScheduleFormat& format : kScheduleFormats) {
     const bool by_path = !format.extension.empty() && path.ends_with(format.extension);
     if (name.empty() ? by_path : name == format.name) return format;
-    names.push_back(format.name);
   }
   if (name.empty()) return kScheduleFormats.front();
-  throw_unknown("schedule format", name, names);
+  throw_unknown("schedule format", name, schedule_format_names());
 }
 
 void check_extension(std::string_view path, std::string_view option) {
@@ -96,7 +106,8 @@ void check_extension(std::string_view path, std::string_view option) {
     if (!format.extension.empty() && format.write != nullptr) known += " " + std::string(format.extension);
   }
   throw Error(std::string(path) + ": no format has the extension '" + extension + "', expected " + std::string(option) +
-              " FORMAT or one of" + known);
+              " FORMAT or one of" + known +
+              (is_picture(extension) ? "; pictures are made by `plumbline simulate`" : ""));
 }
 
 void check_document_extension(std::string_view path, std::string_view option) {
@@ -123,6 +134,7 @@ Schedule read_schedule(const std::string& path, std::string_view format) {
   const bool is_input = path == "-";
   const std::string text = read_named_input(path, kScheduleFile);
   const std::string name = is_input ? "standard input" : path;
+  refuse_no_schedule(text, name);
   const auto ends_in = [&](const ScheduleFormat& known) {
     return !known.extension.empty() && path.ends_with(known.extension);
   };

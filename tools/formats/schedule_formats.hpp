@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "schedules/document/schedule.hpp"
 
@@ -20,6 +21,8 @@ struct ScheduleFormat {
 };
 
 std::span<const ScheduleFormat> schedule_formats();
+/// Their names.
+std::vector<std::string_view> schedule_format_names();
 
 /// The format called `name`; when `name` is empty, the one of the extension of `path`, or JSON without an extension.
 /// Throws `Error` for unknown names, with the nearest one.

@@ -21,6 +21,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
+#include "models/launches/read_launch.hpp"
 
 namespace plumb {
 namespace {
@@ -209,7 +210,9 @@ void check_is_no_program(const std::string& path) {
                                       "\x7f"
                                       "ELF")
     return;
-  throw Error(path + ": is a program, expected a schedule; exec:" + path + " would run it");
+  const bool may_launch = is_launch_path(path);
+  throw Error(path + ": is a program, expected a schedule; exec:" + path + " would run it" +
+              (may_launch ? ", and `plumbline simulate --job " + path + "` reads it as a launch script" : ""));
 }
 
 std::string schedule_program_output(const std::string& program, const std::vector<std::string>& arguments,

@@ -20,6 +20,7 @@
 #include "models/sources/run_profile.hpp"
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
+#include "tools/formats/file_nature.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/stages_per_device.hpp"
 #include "tools/tables/rates_text.hpp"
@@ -117,6 +118,7 @@ void refuse_vocabulary(const CostShape& shape) {
 /// A profile of `plumbline profile`, with its network, or of a traced run.
 void load_profile(const CostArguments& arguments, CostDocuments& documents) {
   const std::string text = read_text_file(arguments.profile, kProfileFile);
+  require_json(text, arguments.profile, "a profile; `plumbline trace FILES --profile FILE` makes one of traces");
   if (is_run_profile(text, arguments.profile)) {
     const std::string why = "is not known of a traced run, expected no --profile of one with it";
     refuse(arguments.network, "--network", why);
@@ -348,6 +350,7 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .text("precision", precision, "NAME",
             "mixed (bf16 compute), single, or mixed with products in fp8 (delayed scaling), fp8-current, fp8-block, "
             "mxfp8 or nvfp4 (default: mixed; single on the cluster host)")
+      .words(kPrecisionNames)
       .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .whole("vocabulary", vocabulary, {1, std::int64_t{1} << 30},
@@ -473,13 +476,11 @@ MatrixFormat matrix_format_of(const std::string& precision) {
 }
 
 Precision precision_of(const std::string& name, const std::string& cluster) {
-  static constexpr std::array<std::string_view, 7> kNames{"mixed",     "single", "fp8",  "fp8-current",
-                                                          "fp8-block", "mxfp8",  "nvfp4"};
   const std::string_view usual = plain_name(cluster) == "host" ? "single" : "mixed";
   const std::string_view chosen = name.empty() ? usual : std::string_view(name);
   if (chosen == "mixed" || matrix_format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
   if (chosen == "single") return Precision{};
-  throw_unknown("precision", chosen, kNames);
+  throw_unknown("precision", chosen, kPrecisionNames);
 }
 
 }  // namespace plumb

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
@@ -18,6 +20,10 @@
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
+
+/// What --precision may be.
+inline constexpr std::array<std::string_view, 7> kPrecisionNames{"mixed",     "single", "fp8",  "fp8-current",
+                                                                 "fp8-block", "mxfp8",  "nvfp4"};
 
 /// Options for what actions cost and how much memory there is: abstract units, a roofline, or a profile.
 struct CostArguments {

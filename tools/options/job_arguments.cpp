@@ -38,6 +38,7 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .flag("cp-by-heads", cp_by_heads, "CP ranks exchange heads (a2a, Ulysses) instead of passing keys and values on")
       .text("dispatcher", dispatcher, "NAME",
             "how tokens come to their experts: all-to-all, or deepep (once to every node) (default: all-to-all)")
+      .words(kDispatcherNames)
       .real("capacity", capacity, {},
             "tokens that an expert takes, relative to the average: the rest is dropped (default: it takes all)")
       .real("imbalance", imbalance, {}, "load of the busiest expert rank relative to the average (default: 1)")
@@ -49,9 +50,11 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .text("weight-gradients", weight_gradients, "NAME",
             "memory of weight gradients before they are added: none, one while its product runs (passed), or one kept "
             "per shape of weights (placeholders: Transformer Engine from 2.3) (default: passed)")
+      .words(kWeightGradientNames)
       .text("captured", captured, "WHAT",
             "what the host starts as one captured graph (CUDA graph): dense (of every layer all but the experts), all "
             "(the whole pass) (default: none)")
+      .words(kCapturedGraphNames)
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
       .whole("shard-group", shard_group, {},
              "ZeRO shards over groups of so many neighbouring ranks (MiCS) (default: over all)")

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,8 +20,9 @@ struct Option {
   OptionKind kind = OptionKind::kText;
   std::string placeholder{};  ///< of its value: "FILE"; empty: it takes none
   std::string help{};
-  NumberRange range{};  ///< of a whole number
-  RealRange reals{};    ///< of a decimal number
+  std::vector<std::string> words{};  ///< what its value may be, where that is known
+  NumberRange range{};               ///< of a whole number
+  RealRange reals{};                 ///< of a decimal number
   /// Fills the variable that the option was declared with. `where` begins the message of an `Error`.
   std::function<void(const std::vector<std::string>& given, const std::string& where)> take{};
 };
@@ -61,6 +63,13 @@ class OptionTable {
   OptionTable& whole(const std::string& name, std::optional<std::int64_t>& value, NumberRange range,
                      const std::string& help);
   OptionTable& real(const std::string& name, std::optional<double>& value, RealRange range, const std::string& help);
+
+  /// What the value of the option that was declared last may be, for completions of command lines.
+  template <class Names>
+  OptionTable& words(const Names& names) {
+    groups_.back().options.back().words.assign(std::begin(names), std::end(names));
+    return *this;
+  }
 
   /// One required argument, in order of declaration; `names` are its placeholder and, where it has one, the name of
   /// the field of a request: "NAME|FILE,schedule".

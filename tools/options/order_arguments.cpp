@@ -27,10 +27,11 @@ void note_order_without_contention() {
 }
 
 void OrderArguments::add_to(OptionTable& parser) {
-  parser.group("Order").text(
-      "order", order, "RULE",
-      "fixed: as listed; ready: each device runs the first listed action that can run; backward-first: backwards "
-      "go first (default: fixed)");
+  parser.group("Order")
+      .text("order", order, "RULE",
+            "fixed: as listed; ready: each device runs the first listed action that can run; backward-first: backwards "
+            "go first (default: fixed)")
+      .words(kOrders);
 }
 
 Schedule OrderArguments::resolve(Schedule schedule, const CostInput& input,

@@ -16,8 +16,11 @@ std::vector<std::int64_t> parse_range(std::string_view text, std::string_view wh
   std::vector<std::int64_t> numbers;
   for (const std::string& part : split(text, ',')) {
     const std::vector<std::string> ends = split(part, ':');
-    if (ends.empty() || ends.size() > 3) {
-      throw Error(std::string(where) + ": '" + part + "' is not a range, expected numbers such as 2,4,8 or 8:64:8");
+    const std::size_t dash = part.find('-');
+    const bool of_others = part.find("..") != std::string::npos || (dash != std::string::npos && dash > 0);
+    if (ends.empty() || ends.size() > 3 || of_others) {
+      throw Error(std::string(where) + ": '" + part +
+                  "' is not a range, expected numbers such as 2,4,8, 2:8 or 8:64:8");
     }
     const std::int64_t first = parse_whole(ends.front(), within, where);
     const std::int64_t last = ends.size() > 1 ? parse_whole(ends[1], {first, within.most}, where) : first;

@@ -11,6 +11,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
 #include "tools/options/parse_range.hpp"
 
 namespace plumb {
@@ -99,16 +100,20 @@ std::optional<Partition> equal_stages(const std::vector<std::size_t>& units, std
 
 }  // namespace
 
+std::vector<std::string_view> plan_runtime_names() {
+  std::vector<std::string_view> names{"none"};
+  for (const PlanRuntime& runtime : kRuntimes) names.push_back(runtime.name);
+  return names;
+}
+
 const PlanRuntime* plan_runtime(const std::string& name) {
-  const std::string plain = plain_name(name);
+  const std::string plain(runtime_called(plain_name(name)));
   if (plain.empty() || plain == "none") return nullptr;
   const auto found = std::ranges::find_if(kRuntimes, [&](const PlanRuntime& runtime) {
     return plain_name(runtime.name) == plain || plain_name(runtime.title) == plain;
   });
   if (found != kRuntimes.end()) return &*found;
-  std::vector<std::string_view> names{"none"};
-  for (const PlanRuntime& runtime : kRuntimes) names.push_back(runtime.name);
-  throw_unknown("runtime", dashed_name(name), names);
+  throw_unknown("runtime", dashed_name(name), plan_runtime_names());
 }
 
 std::vector<std::string> schedules_of(const PlanRuntime& runtime) {

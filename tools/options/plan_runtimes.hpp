@@ -32,6 +32,9 @@ struct PlanRuntime {
 /// Megatron-LM's --make-vocab-size-divisible-by: what the rows of the tables of words are made a multiple of.
 inline constexpr std::int64_t kVocabularyUnit = 128;
 
+/// What --runtime may be: "none" and the systems.
+std::vector<std::string_view> plan_runtime_names();
+
 /// The row called `name`; nullptr for "none" and "". Throws `Error` for unknown names.
 const PlanRuntime* plan_runtime(const std::string& name);
 

@@ -23,6 +23,8 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
+constexpr std::array<std::string_view, 2> kCuts{"layers", "blocks"};
+constexpr std::array<std::string_view, 4> kRecomputes{"none", "selective", "full", "fitted"};
 constexpr std::int64_t kLongestPipeline = 64;
 /// Tokens of a sample that a context rank has at least, unless the degree is asked for.
 constexpr std::int64_t kLeastContext = 4096;
@@ -52,12 +54,11 @@ Numbers range_or(const std::string& text, const char* where, const Numbers& othe
 std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
   // With flash attention selective recompute is the same as none.
   if (list.empty()) return {ActivationRecompute::kNone, ActivationRecompute::kFull};
-  static constexpr std::array<std::string_view, 4> kNames{"none", "selective", "full", "fitted"};
   std::vector<ActivationRecompute> chosen;
   for (const std::string& name : split(list, ',')) {
-    const auto found = std::find(kNames.begin(), kNames.end(), name);
-    if (found == kNames.end()) throw_unknown("--recompute choice", name, kNames);
-    chosen.push_back(static_cast<ActivationRecompute>(found - kNames.begin()));
+    const auto found = std::ranges::find(kRecomputes, name);
+    if (found == kRecomputes.end()) throw_unknown("--recompute choice", name, kRecomputes);
+    chosen.push_back(static_cast<ActivationRecompute>(found - kRecomputes.begin()));
   }
   // All layers are a choice of `fitted`, too; tried by itself because that one adds layers only where they are missing.
   const auto has = [&](ActivationRecompute one) { return std::ranges::find(chosen, one) != chosen.end(); };
@@ -247,7 +248,6 @@ void pad_vocabulary(PlanQuestion& question) {
 
 /// Where stages may begin: whole decoder layers, which is all that systems can do, or any blocks.
 void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
-  static constexpr std::array<std::string_view, 2> kCuts{"layers", "blocks"};
   const bool blocks = arguments.cut == kCuts[1];
   if (!arguments.cut.empty() && std::ranges::find(kCuts, arguments.cut) == kCuts.end())
     throw_unknown("--cut choice", arguments.cut, kCuts);
@@ -258,6 +258,21 @@ void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
     question.job.units = whole_layers(question.network);
     if (question.job.units.size() == question.network.layers.size() + 1) question.job.units.clear();
   }
+}
+
+/// Throws `Error` with all that is missing, and an example.
+void check_complete(const PlanSearchArguments& arguments) {
+  std::vector<std::string> missing;
+  if (arguments.network.empty() && !arguments.described) missing.emplace_back("the model (--network NAME|FILE)");
+  if (arguments.cluster.empty()) missing.emplace_back("the cluster (--cluster NAME|FILE)");
+  if (!arguments.batch) missing.emplace_back("the global batch size (--batch N)");
+  if (missing.empty()) return;
+  std::string all;
+  for (std::size_t at = 0; at < missing.size(); ++at) {
+    all += (at == 0 ? "" : at + 1 == missing.size() ? " and " : ", ") + missing[at];
+  }
+  throw Error("plan: " + all + (missing.size() == 1 ? " is" : " are") +
+              " missing, expected all of: plan --network llama3-70b --cluster h100-8x8 --batch 128");
 }
 
 }  // namespace
@@ -272,13 +287,15 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
       .text("precision", precision, "NAME",
             "mixed (bf16 compute), single, or mixed with products in fp8 (delayed scaling), fp8-current, fp8-block, "
             "mxfp8 or nvfp4 (default: mixed; single on the cluster host)")
+      .words(kPrecisionNames)
       .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)")
       .text("memory-limit", memory_limit, "X", "memory of each device, such as 80GiB (default: as in the cluster)")
       .text("host-bandwidth", host_bandwidth, "RATE",
             "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations")
       .text("runtime", runtime, "SYSTEM",
             "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed; only what it can run is "
-            "searched, and timed as it sends and receives (default: none, everything is searched)");
+            "searched, and timed as it sends and receives (default: none, everything is searched)")
+      .words(plan_runtime_names());
 }
 
 void PlanSearchArguments::add_to(OptionTable& parser) {
@@ -299,10 +316,12 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .text("cut", cut, "NAME",
             "where stages may begin: at whole decoder layers (layers), or also between attention and MLP (blocks), "
             "which no system runs (default: layers)")
+      .words(kCuts)
       .text("zero", zero, "LIST", "ZeRO stages, 0 to 3, separated by commas (default: 0,1)")
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
             "separated by commas (default: none,full)")
+      .words(kRecomputes)
       .text("schedule", schedules, "LIST", "names of schedules, separated by commas (default: every synchronous one)")
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old");
@@ -328,10 +347,12 @@ void size_cluster(PlanSearchArguments& arguments) {
                 " devices, expected these or the name of a built-in cluster without a size");
   }
   const std::int64_t per_node = cluster.devices_per_node;
-  const std::int64_t nodes = (wanted + per_node - 1) / per_node;
+  const std::int64_t fewest = (wanted + per_node - 1) / per_node;
+  std::int64_t nodes = fewest;
+  while (wanted % nodes != 0 && nodes < 2 * fewest) ++nodes;
   if (wanted % nodes != 0) {
     throw Error(where + "a node of '" + arguments.cluster + "' has " + std::to_string(per_node) +
-                " devices, expected a number that as few nodes as possible have equally many of");
+                " devices, expected a number that nodes, each more than half full, have equally many of");
   }
   arguments.cluster += "-" + std::to_string(nodes) + "x" + std::to_string(wanted / nodes);
 }
@@ -345,10 +366,7 @@ PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_li
 PlanQuestion plan_question(const PlanSearchArguments& given) {
   const PlanRuntime* runtime = plan_runtime(given.runtime);
   const PlanSearchArguments arguments = narrowed(given, runtime);
-  if (arguments.network.empty() && !arguments.described)
-    throw Error("plan: the model is missing, expected --network NAME|FILE");
-  if (arguments.cluster.empty()) throw Error("plan: the cluster is missing, expected --cluster NAME|FILE");
-  if (!arguments.batch) throw Error("plan: the global batch size is missing, expected --batch N");
+  check_complete(arguments);
   PlanQuestion question{.runtime = runtime};
   if (runtime != nullptr) question.limits.runtime = runtime->name;
   question.network = arguments.described ? *arguments.described : network_argument(arguments.network);

@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
 #include "schedules/document/methods.hpp"
 #include "schedules/phases/phase_rules.hpp"
 #include "tools/formats/schedule_formats.hpp"
@@ -47,10 +48,24 @@ std::vector<Method> methods_of(const ScheduleArguments& arguments) {
   return methods;
 }
 
+/// Throws `Error` for a name that no schedule has, with what else it may be.
+void require_schedule(const std::string& name) {
+  try {
+    schedule_named(name);
+  } catch (const Error& error) {
+    if (const std::string_view network = builtin_network_called(name); !network.empty()) {
+      throw Error(name + ": is a network, expected a schedule such as 1f1b, and --network " + std::string(network));
+    }
+    const std::string message = error.what();
+    const bool is_long = message.find(", such as:") != std::string::npos;
+    throw Error(message + (is_long ? "; `plumbline schedules` lists all" : ""));
+  }
+}
+
 Schedule load_without_methods(const std::string& name_or_file, const ScheduleArguments& arguments,
                               const SearchGoal& goal) {
   if (!is_schedule_file(name_or_file)) {
-    schedule_named(name_or_file);  // an unknown name is reported before what is missing for it
+    require_schedule(name_or_file);  // before what is missing for it
     Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
     if (!arguments.recompute.empty()) {
       schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
@@ -116,12 +131,15 @@ bool is_schedule_file(const std::string& name_or_file) {
 }
 
 void check_schedule_name(const std::string& name_or_file) {
-  if (!is_schedule_file(name_or_file)) schedule_named(name_or_file);
+  if (!is_schedule_file(name_or_file)) require_schedule(name_or_file);
 }
 
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments, const SearchGoal& goal) {
-  if (!arguments.devices) throw Error(name + ": the number of devices is missing, expected -p N");
-  if (!arguments.microbatches) throw Error(name + ": the number of microbatches is missing, expected -m N");
+  if (!arguments.devices) throw Error(name + ": the number of devices is missing, expected -p N (such as -p 4 -m 8)");
+  if (!arguments.microbatches) {
+    throw Error(name + ": the number of microbatches is missing, expected -m N (such as -m " +
+                std::to_string(2 * std::min<std::int64_t>(*arguments.devices, 1'000'000)) + ")");
+  }
   ScheduleParams params;
   params.num_devices = static_cast<std::int32_t>(*arguments.devices);
   params.num_microbatches = *arguments.microbatches;

@@ -22,6 +22,7 @@ void SimulationArguments::add_to(OptionTable& parser) {
   parser
       .text("engine", engine, "NAME",
             "simulation engine: auto, pass (fast; fixed order, no contention) or event (default: auto)")
+      .words(kEngines)
       .whole("seed", seed, {0}, "seed of the jitter (default: 0)");
 }
 
@@ -32,10 +33,12 @@ void SimulationArguments::add_messages_to(OptionTable& parser) {
             "classes 1F1B and GPipe), torchtitan, megatron, megatron-batched (with --no-overlap-p2p-communication) or "
             "deepspeed (default: that of the --profile of a real run; "
             "plumbline)")
+      .words(runtime_names())
       .text("transfers", transfers, "MODE",
             "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "
             "does; "
-            "buffered)");
+            "buffered)")
+      .words(kTransferModeNames);
   add_receives_to(parser);
 }
 
@@ -43,6 +46,7 @@ void SimulationArguments::add_receives_to(OptionTable& parser) {
   parser
       .text("receives", receives, "WHERE",
             "when receives are posted: ahead, late or on-send (default: as --runtime does; ahead)")
+      .words(kReceives)
       .whole("send-buffers", send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
              "messages in flight per channel before the sender waits (default: as --runtime does; 2)");
 }

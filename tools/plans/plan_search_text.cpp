@@ -301,7 +301,9 @@ std::string nothing_fits_text(const PlanAnswer& answer) {
   return "plan: nothing fits in memory; the closest plan is " + plan_line(closest.plan) +
          (closest.plan.partition.num_stages() > 0 ? ", layers " + to_string(closest.plan.partition) : "") +
          ", which exceeds the memory of pipeline rank " + std::to_string(closest.worst_place) + " by " +
-         bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) + " bytes)";
+         bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) + " bytes)" +
+         (closest.plan.schedule.empty() ? "; no order of the work helps, expected more devices or more memory in each"
+                                        : "");
 }
 
 }  // namespace plumb

@@ -72,7 +72,8 @@ struct TrainCommand {
         .text("losses", losses, "FILE", "write the mean loss of every update as CSV")
         .text("transport", transport, "NAME",
               "local (all devices in this process), mpi (one process per device: mpirun -np P plumbline train ...), or "
-              "nccl (one process per device, messages from GPU to GPU) (default: local)");
+              "nccl (one process per device, messages from GPU to GPU) (default: local)")
+        .words(std::array<std::string_view, 3>{"local", "mpi", "nccl"});
     size.runs_programs = true;
     size.add_to(parser);
     costs.add_search_to(parser);

@@ -43,6 +43,7 @@ struct WeightsArguments {
         .text("weights", weights, "FILE", "export the weights of this file, under other names or as other numbers")
         .whole("seed", seed, {0}, "export the weights that `train` draws with this seed (default: 0)")
         .text("numbers", numbers, "TYPE", "float32, float64 or bf16 (default: float32)")
+        .words(kNumberTypes)
         .text("output,o", output, "FILE", "file to write (export)");
     return parse_command_line(parser, arguments);
   }

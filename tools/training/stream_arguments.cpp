@@ -39,6 +39,7 @@ void StreamArguments::add_to(OptionTable& parser) {
       .whole("device-sms", sms, {2, kMost}, "multiprocessors per virtual device (default: see --device-mode)")
       .text("device-mode", mode, "MODE",
             "accuracy: 8 multiprocessors per virtual device; throughput: all (default: accuracy)")
+      .words(kModes)
       .real("link-latency", link_latency_us, {0},
             "latency of links between virtual devices in microseconds (default: 0)")
       .text("link-bandwidth", link_bandwidth, "BYTES",
@@ -51,6 +52,7 @@ void StreamArguments::add_to(OptionTable& parser) {
       .text("attention", attention, "BY",
             "who computes attention in bf16: own kernels, cudnn where its results are the same, or fastest of the two, "
             "which needs --attention-table (default: own)")
+      .words(kAttentionBy)
       .text("attention-table", attention_table, "FILE",
             "keep the choices of --attention in FILE and reuse them (default: choose in every run)")
       .text("convolutions", convolutions, "BY",

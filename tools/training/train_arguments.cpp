@@ -91,7 +91,9 @@ void ModelArguments::add_to(OptionTable& parser) {
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .text("numbers", numbers, "TYPE",
             "number type: float32, float64, or bf16 with float32 weights, gradients and optimizer (default: float32)")
+      .words(kNumberNames)
       .text("optimizer", optimizer, "NAME", "sgd, adam, adamw or nadam (default: adamw)")
+      .words(kOptimizers)
       .real("momentum", momentum, {0, 1}, "momentum of sgd (default: 0.9)")
       .real("weight-decay", weight_decay, {0}, "weight decay of matrices and embedding tables (default: 0.01)");
 }
@@ -141,6 +143,7 @@ void TrainArguments::add_to(OptionTable& parser) {
   parser.group("Training")
       .text("executor", executor, "NAME",
             "threads (one per device), serial, or streams (default: depends on the back end)")
+      .words(std::array<std::string_view, 3>{"threads", "serial", "streams"})
       .whole("seed", seed, {0}, "seed of the weights and the data (default: 0)")
       .text(
           "weights", weights, "FILE",
@@ -149,6 +152,7 @@ void TrainArguments::add_to(OptionTable& parser) {
       .real("learning-rate", learning_rate, {0}, "learning rate (default: 0.001)")
       .text("decay", decay, "NAME",
             "decay of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
+      .words(kDecays)
       .whole("evaluate-every", model.evaluate_every, {1},
              "updates between evaluations on held-out data (default: never)")
       .whole("evaluate-samples", evaluate_samples, {1}, "held-out samples per evaluation (default: all)")
@@ -161,7 +165,8 @@ void TrainArguments::add_to(OptionTable& parser) {
       .whole("warmup", warmup, {0}, "updates of linear learning-rate warm-up (default: 0)")
       .real("clip-norm", clip_norm, {0}, "clip gradients to this norm (default: no clipping)")
       .text("clip", clip, "SCOPE",
-            "stage: clip each stage by its own norm; global: by the norm over all stages (default: stage)");
+            "stage: clip each stage by its own norm; global: by the norm over all stages (default: stage)")
+      .words(kClips);
   streams.add_to(parser);
 }
 

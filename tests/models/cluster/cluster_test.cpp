@@ -210,6 +210,12 @@ TEST_CASE("names of clusters ignore capital letters, dashes and underscores, wit
     CHECK(load_cluster(name).name == "h100-4x8");
   }
   CHECK_THROWS_WITH_AS(load_cluster("H100-64"), doctest::Contains("did you mean 'h100-8x8'"), Error);
+  for (const char* name : {"h100x64", "h100:64", "64xh100"}) {
+    CAPTURE(name);
+    CHECK_THROWS_WITH_AS(load_cluster(name), doctest::Contains("did you mean 'h100-8x8'"), Error);
+  }
+  CHECK_THROWS_WITH_AS(load_cluster("dgx-h100"), doctest::Contains("did you mean 'h100'"), Error);
+  CHECK_THROWS_WITH_AS(load_cluster("tpu"), doctest::Contains("or a file that describes another one"), Error);
   CHECK_THROWS_WITH_AS(load_cluster("H101"), doctest::Contains("did you mean 'h100'"), Error);
 }
 

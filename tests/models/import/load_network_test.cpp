@@ -23,6 +23,18 @@ TEST_CASE("names of networks ignore capital letters, dashes, underscores and bla
   CHECK_THROWS_WITH_AS(load_network("LLAMA3-80B"), doctest::Contains("did you mean 'llama3-70b'"), Error);
 }
 
+TEST_CASE("what people call a network is the built-in one of its sizes") {
+  CHECK(builtin_network_called("Llama-3.1-70B-Instruct") == "llama3-70b");
+  CHECK(builtin_network_called("Llama-2-7b-hf") == "llama2-7b");
+  CHECK(builtin_network_called("gpt2") == "gpt2-small");
+  CHECK(builtin_network_called("Mixtral-8x7B-v0.1") == "mixtral-8x7b");
+  CHECK(builtin_network_called("DeepSeek-V3-Base") == "deepseek-v3");
+  CHECK(builtin_network_called("Qwen3-8B") == "qwen3-8b");
+  CHECK(builtin_network_called("llama").empty());
+  CHECK(builtin_network_called("hf").empty());
+  CHECK(load_network("Llama-3.1-8B") == load_network("llama3-8b"));
+}
+
 TEST_CASE("a longer vocabulary adds rows to the embedding and the head, once where they are tied") {
   const Network tied = load_network("gpt2-small");
   REQUIRE(vocabulary_rows(tied) == 50257);

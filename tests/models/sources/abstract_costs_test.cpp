@@ -161,11 +161,28 @@ TEST_CASE("memory that does not add up is refused") {
   CHECK(refusal("F=1", "F=1,I=-1,B=0") == "memory 'F=1,I=-1,B=0': give I or B, not both: they mean the same here");
 }
 
+TEST_CASE("keys may be written as people write them, in any case, with blanks between and times in ms") {
+  const StageCosts costs = abstract_costs("F=1,B=2,comm=0.5", "", {.num_stages = 3});
+  for (const char* list : {"f=1,b=2,COMM=0.5", "fwd=1,bwd=2,p2p=0.5", "Forward=1ms,Backward=2ms,comm=0.5ms",
+                           "F=1 B=2 comm=0.5", " F=1,  B=2 ,comm=1/2 "}) {
+    CAPTURE(list);
+    const StageCosts like = abstract_costs(list, "", {.num_stages = 3});
+    CHECK(like.times == costs.times);
+    CHECK(like.comm == costs.comm);
+  }
+  CHECK(refusal("f=1,F=2") == "costs 'f=1,F=2': 'F' is given twice");
+  CHECK(refusal("F = 1") == "costs 'F = 1': 'F' is not KEY=VALUE, expected a list such as F=1,B=2");
+  CHECK(refusal("F=1s").find("'1s' is not a number") != std::string::npos);
+}
+
 TEST_CASE("a list that is no list of costs is refused with what was expected") {
   CHECK(refusal("F=1,com=2") == "costs 'F=1,com=2': unknown key 'com' (did you mean 'comm'?)");
   CHECK(refusal("F=1,F=2") == "costs 'F=1,F=2': 'F' is given twice");
-  CHECK(refusal("F=1,,B=2") == "costs 'F=1,,B=2': '' is not KEY=VALUE, such as F=1");
-  CHECK(refusal("") == "costs '': '' is not KEY=VALUE, such as F=1");
+  CHECK(refusal("F=1,,B=2") == "costs 'F=1,,B=2': '' is not KEY=VALUE, expected a list such as F=1,B=2");
+  CHECK(refusal("") == "costs '': '' is not KEY=VALUE, expected a list such as F=1,B=2");
+  CHECK(refusal("1,2") == "costs '1,2': '1' is not KEY=VALUE, expected a list such as F=1,B=2");
+  CHECK(refusal("F=1", "4") == "memory '4': '4' is not KEY=VALUE, expected a list such as F=1,I=0,W=-1");
+  CHECK(refusal("F=1", "F=1ms,W=-1").find("'1ms' is not a number") != std::string::npos);
   CHECK(refusal("F=one") == "costs 'F=one': 'one' is not a number, expected something like 2, 0.5 or 1/3");
   CHECK(refusal("F=-1") == "costs 'F=-1': F must be at least 0");
   CHECK(refusal("F=1,FB=0") == "costs 'F=1,FB=0': FB must be above 0");

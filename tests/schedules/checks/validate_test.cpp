@@ -316,6 +316,11 @@ TEST_CASE("§1.5: absurd sizes are refused before anything is expanded") {
   CHECK(first_violation(schedule) ==
         "device 0, position 0: the lists hold 2 actions; expected an action for each of 1 stages and 2000000000 "
         "microbatches");
+  // A typo names a microbatch that no other list has: it is told where it stands.
+  CHECK(
+      first_violation(written_schedule({"0F0 0F1 0B0 0B1", "1F0 1F9 1B0 1B1"}, 10)) ==
+      "device 1, position 1: 1F9: names the last of 10 microbatches, but the lists hold 8 actions; expected an action "
+      "for each of 2 stages and 10 microbatches");
   const Schedule huge = generate("1f1b", {.num_devices = 8, .num_microbatches = 1'000'000'000});
   CHECK(error_message([&] { validate(huge); }) ==
         "schedule '1f1b': 16000000008 actions; expected at most 268435456 to check");

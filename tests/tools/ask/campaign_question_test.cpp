@@ -5,6 +5,7 @@
 
 #include "models/ground/presets.hpp"
 #include "tests/support/error_message.hpp"
+#include "tools/campaign/campaign_tables.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -85,6 +86,24 @@ TEST_CASE("seeds differ, their number is told, and the same seed gives the same 
   CHECK(outcome.runs[0].samples != outcome.runs[1].samples);
   CHECK(campaign_json(answer) == campaign_json(question.answer()));
   CHECK(campaign_text(answer).find("means of 3 runs ± standard error") != std::string::npos);
+}
+
+TEST_CASE("a rule that lets later samples train less of the network has no goodput beside the others, and says why") {
+  CampaignQuestion question = of_network();
+  question.lengths = "2,4";
+  question.rules = "checkpoint,pipetransformer";
+  question.rule_options = {"epoch=2000"};
+  const CampaignAnswer answer = question.answer();
+  const CampaignTable figures = campaign_figures(answer);
+  for (const std::vector<std::string>& row : figures.rows) {
+    CAPTURE(row[0]);
+    CHECK((row[3] == "-") == (row[0] == "pipetransformer"));
+  }
+  CHECK(campaign_text(answer).find("pipetransformer: layers freeze, so that later samples train less") !=
+        std::string::npos);
+  question.rules = "checkpoint";
+  question.rule_options.clear();
+  CHECK(campaign_text(question.answer()).find("layers freeze") == std::string::npos);
 }
 
 TEST_CASE("several times between failures are one table, in which each column is the answer for its time") {

@@ -100,13 +100,33 @@ TEST_CASE("search says in one line what is missing, and with status 3 that nothi
   const auto error = [&](const std::string& options) {
     return run_command("plumbline search " + options, scratch.path()).err;
   };
-  CHECK(error("-m 4") == "plumbline: error: search: -p is missing, expected the number of pipeline devices\n");
-  CHECK(error("-p 4") == "plumbline: error: search: -m is missing, expected the microbatches per update\n");
+  CHECK(error("-m 4") ==
+        "plumbline: error: search: -p is missing, expected the number of pipeline devices (such as -p 4 -m 8)\n");
+  CHECK(error("-p 4") ==
+        "plumbline: error: search: -m is missing, expected the microbatches per update (such as -m 8)\n");
   CHECK(error("-p 2 -m 2 --placement vee").starts_with("plumbline: error: unknown placement 'vee'"));
   CHECK(error("-p 2 -m 2 --jitter 0.1").find("--jitter: orders are compared without it") != std::string::npos);
   const CommandResult none = run_command("plumbline search -p 2 -m 4 --memory-limit 0.5", scratch.path());
   CHECK(none.status == 3);
   CHECK(none.err.starts_with("search: no order fits in the memory limit of 0.5: one stage per device"));
+}
+
+TEST_CASE("no order is listed twice") {
+  SearchQuestion question;
+  question.devices = 4;
+  question.microbatches = 12;
+  question.simulations = 100;
+  question.nodes = 1'000;
+  question.costs.memory_limit = "3";
+  const OrderSearchAnswer answer = question.answer();
+  const auto& orders = answer.found.orders;
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    for (std::size_t k = i + 1; k < orders.size(); ++k) {
+      CAPTURE(orders[i].name);
+      const bool is_same = orders[i].name == orders[k].name && orders[i].schedule.devices == orders[k].schedule.devices;
+      CHECK_FALSE(is_same);
+    }
+  }
 }
 
 TEST_CASE("a search is the same in any memory that is more than enough") {

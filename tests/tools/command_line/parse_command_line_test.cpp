@@ -54,6 +54,13 @@ TEST_CASE_FIXTURE(Fixture, "every mistake is one line that names command, option
           "cook: --spoons: '99999999999999999999' is out of range, expected 1 to 10");
   }
   SUBCASE("twice") { check({"soup", "-s", "1", "-s", "2"}, "cook: --spoons: given 2 times, expected once"); }
+  SUBCASE("twice, spelled in two ways") {
+    check({"soup", "-s", "1", "--spoons", "2"},
+          "cook: -s and --spoons are one option (how much), expected one of them");
+  }
+  SUBCASE("far from all") {
+    check({"soup", "--zebra"}, "unknown cook option '--zebra'; `plumbline cook --help` lists its options");
+  }
   SUBCASE("missing") { check({}, "cook: DISH is missing, expected: cook DISH [options]"); }
   SUBCASE("too many") { check({"soup", "pie"}, "cook: 'pie' is one argument too many, expected: cook DISH [options]"); }
   SUBCASE("abbreviated") { check({"soup", "--sau", "x"}, "unknown cook option '--sau' (did you mean '--sauce'?)"); }

@@ -70,7 +70,7 @@ TEST_CASE("unknown names come with the nearest known one") {
           {"plumbline sweep 1f1c", {"'1f1c'", "did you mean '1f1b'?"}},
           {"plumbline schedules interleaved1f1c", {"did you mean 'interleaved'?"}},
           {"plumbline schedules zb", {"expected one of", "zb-v", "zb-h1", "v-zb"}},
-          {"plumbline validate 1f1b -p 2 -m 4 --runtime torch", {"'torch'", "'pytorch'"}},
+          {"plumbline validate 1f1b -p 2 -m 4 --runtime pytorh", {"'pytorh'", "'pytorch'"}},
           {kSimulate + "--jsn -", {"'--jsn'", "did you mean '--json'?"}},
           {kSimulate + "--transfers bufered", {"'bufered'", "did you mean 'buffered'?"}},
           {kSimulate + "--engine evnt", {"'evnt'", "did you mean 'event'?"}},
@@ -96,13 +96,12 @@ TEST_CASE("an unknown name among hundreds is reported with a few that are like i
   CHECK(result.err.size() < 300);
 }
 
-TEST_CASE("an unknown option of a command with many is reported with the nearest few") {
+TEST_CASE("an unknown option of a command with many is reported with where they are listed") {
   const ScratchDirectory scratch;
   const CommandResult result = run_command("plumbline simulate 1f1b -p 4 -m 8 --qwxyzk 3", scratch.path());
   CHECK(result.status == 2);
   CAPTURE(result.err);
-  CHECK(result.err.find("unknown simulate option '--qwxyzk'; expected one of ") != std::string::npos);
-  CHECK(result.err.find(", such as: --") != std::string::npos);
+  CHECK(result.err.find("unknown simulate option '--qwxyzk'; `plumbline simulate --help` lists") != std::string::npos);
   CHECK(std::ranges::count(result.err, '\n') == 1);
   CHECK(result.err.size() < 200);
 }
@@ -225,6 +224,71 @@ TEST_CASE("broken documents are refused with line, column and path") {
           {"plumbline validate .", {"directory"}},
           {"plumbline simulate ./key.json --cost F=1,B=2", {"key.json:3:"}},
           {"plumbline simulate nothing.json -p 4 --cost F=1,B=2", {"expected no -p"}},
+      },
+      scratch);
+}
+
+TEST_CASE("a file of another kind is told as what it is, with what was expected") {
+  const ScratchDirectory scratch;
+  REQUIRE(
+      run_command("plumbline simulate 1f1b -p 2 -m 2 --json p.json --csv p.csv --trace t.json --svg p.svg --summary",
+                  scratch.path())
+          .status == 0);
+  scratch.write("d.txt", "d0: 0F0 0B0\n");
+  scratch.write("rank0.json.gz", std::string("\x1f\x8b\x08\x00", 4));
+  scratch.write("empty.json", "\n");
+  scratch.write("train.sh", "#!/bin/bash\ntorchrun pretrain_gpt.py --num-layers 2\n");
+  check_all(
+      {
+          {"plumbline compare p.json p.csv",
+           {"p.csv: is the table of a timeline that --csv writes", "`simulate --json`"}},
+          {"plumbline compare p.csv p.csv", {"p.csv: is the table of a timeline", "expected a timeline"}},
+          {"plumbline compare p.json t.json", {"t.json: is the picture of a timeline that --trace writes"}},
+          {"plumbline compare p.json d.txt", {"d.txt: is a text schedule, expected a timeline"}},
+          {"plumbline compare p.json p.svg", {"p.svg: is a page or a picture"}},
+          {"plumbline compare p.json empty.json", {"empty.json: is empty, expected a timeline"}},
+          {"plumbline compare gpipe 1f1b", {"gpipe: is a schedule, expected the file of a timeline", "sweep"}},
+          {"plumbline compare gpipe 1f1b -p 4", {"files are compared", "plumbline sweep"}},
+          {"plumbline trace train.sh", {"train.sh: is a script, expected the traces of a run"}},
+          {"plumbline trace p.csv", {"p.csv: is the table of a timeline", "traces of a run"}},
+          {"plumbline simulate p.csv", {"p.csv: is the table of a timeline", "expected a schedule"}},
+          {"plumbline simulate rank0.json.gz", {"rank0.json.gz: is packed by gzip, expected a schedule"}},
+          {"plumbline simulate 1f1b -p 2 -m 2 --profile rank0.json.gz",
+           {"is packed by gzip, expected a profile", "trace"}},
+          {"plumbline simulate 1f1b -p 2 -m 2 --network rank0.json.gz --cluster a100", {"rank0.json.gz: is a file"}},
+          {"plumbline validate train.sh", {"exec:train.sh would run it", "simulate --job train.sh"}},
+          {"plumbline schedule 1f1b -p 2 -m 2 -o s.svg", {"'.svg'", "pictures are made by `plumbline simulate`"}},
+      },
+      scratch);
+}
+
+TEST_CASE("first tries that cannot be read are told what would be") {
+  const ScratchDirectory scratch;
+  check_all(
+      {
+          {"plumbline simulate 1f1b -p 4 -m 8 --devices 16", {"-p and --devices are one option", "--cluster h100-2x8"}},
+          {"plumbline simulate 1f1b", {"expected -p N (such as -p 4 -m 8)"}},
+          {"plumbline simulate 1f1b -p 4", {"expected -m N (such as -m 8)"}},
+          {"plumbline simulate", {"NAME|FILE is missing", "simulate 1f1b -p 4 -m 8"}},
+          {"plumbline simulate 1f1b gpipe -p 4 -m 8", {"'gpipe' is one argument too many", "`plumbline sweep`"}},
+          {"plumbline simulate 1f1b,gpipe -p 4 -m 8", {"'1f1b,gpipe' is a list", "`plumbline sweep`"}},
+          {"plumbline simulate llama3-8b -p 4 -m 8", {"is a network, expected a schedule", "--network llama3-8b"}},
+          {"plumbline simulate zero-bubble -p 4 -m 8", {"expected one of: zb-h1"}},
+          {"plumbline simulate pipelines -p 4 -m 8", {"`plumbline schedules` lists all"}},
+          {"plumbline simulate 1f1b -p 4 --batch 64", {"microbatches are counted, expected -m N"}},
+          {"plumbline simulate 1f1b -p 4 -m 8 --plot", {"expected --svg, --png, --pdf or --html FILE"}},
+          {"plumbline simulate 1f1b -p 4 -m 8 --cost 1,2", {"expected a list such as F=1,B=2"}},
+          {"plumbline simulate 1f1b -p 4 -m 8 --memory-limit 80GB", {"'80GB' is of bytes", "number of stashes"}},
+          {"plumbline sweep 1f1b -p 2-8 -m 8", {"'2-8' is not a range", "2:8"}},
+          {"plumbline sweep 1f1b -p 2..8 -m 8", {"'2..8' is not a range", "2:8"}},
+          {"plumbline sweep", {"numbers of devices are missing, expected -p RANGE (such as -p 4,8)"}},
+          {"plumbline search -p 4 -m 8 --time-limit 5", {"effort is counted", "--simulations N"}},
+          {"plumbline plan",
+           {"the model (--network NAME|FILE), the cluster (--cluster NAME|FILE) and the global batch",
+            "plan --network llama3-70b --cluster h100-8x8 --batch 128"}},
+          {"plumbline plan --network gpt2-xl --cluster a100", {"the global batch size (--batch N) is missing"}},
+          {"plumbline plan --network gpt2-xl --cluster rtx4090 --batch 8", {"or a file that describes another one"}},
+          {"plumbline plan --network gpt2-xl --cluster a100 --batch 8 --devices 67", {"67", "more than half full"}},
       },
       scratch);
 }

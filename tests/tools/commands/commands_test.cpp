@@ -375,4 +375,67 @@ TEST_CASE("a schedule is written in the format of its extension, and in no other
   CHECK(run_command(schedule + "x", scratch.path()).status == 0);
 }
 
+TEST_CASE("first tries in the words of other systems are answered, each with a note of ours") {
+  const auto same = [](const std::string& tried, const std::string& meant, const std::string& noted) {
+    CAPTURE(tried);
+    const CommandResult result = run("plumbline " + tried);
+    CAPTURE(result.err);
+    CHECK(result.status == 0);
+    CHECK(has(result.err, "plumbline: note: " + noted));
+    CHECK(result.out == run("plumbline " + meant).out);
+  };
+  same("simulate 1F1B --pp 4 --num-microbatches 8", "simulate 1f1b -p 4 -m 8", "--pp is read as --devices");
+  same("run interleaved -p 4 -m 8 --vpp 2 --summary", "simulate interleaved -p 4 -m 8 -v 2 --summary",
+       "'run' is read as 'simulate'");
+  same("models gpt2-xl", "networks gpt2-xl", "'models' is read as 'networks'");
+  same("list --names", "schedules --names", "'list' is read as 'schedules'");
+  same("simulate 1f1b -p 2 -m 4 --summary --network openai-community/gpt2 --cluster a100",
+       "simulate 1f1b -p 2 -m 4 --summary --network gpt2-small --cluster a100", "openai-community/gpt2 is read as");
+  CHECK(has(run("plumbline simulate 1f1b -p 2 -m 4 --cost fwd=1ms,bwd=2ms").out, "makespan         15 ms"));
+  CHECK(run("plumbline sweep -p 4 -m 8").out == run("plumbline sweep all -p 4 -m 8").out);
+}
+
+TEST_CASE("-o writes the report that its name ends as, and convert's file may stand behind it") {
+  const ScratchDirectory scratch;
+  const CommandResult drawn = run_command("plumbline simulate 1f1b -p 2 -m 2 --summary -o a.svg", scratch.path());
+  CHECK(drawn.status == 0);
+  CHECK(has(drawn.err, "-o is read as --svg"));
+  CHECK(has(file_text(scratch.path() / "a.svg"), "<svg"));
+  CHECK(run_command("plumbline schedule 1f1b -p 2 -m 2 -o s.txt && plumbline convert s.txt -o s.csv", scratch.path())
+            .status == 0);
+  CHECK(has(file_text(scratch.path() / "s.csv"), "0F0"));
+}
+
+TEST_CASE("a launch file is simulated without --job") {
+  const ScratchDirectory scratch;
+  scratch.write(
+      "train.sh",
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --pipeline-model-parallel-size 4 --num-layers 8 --hidden-size "
+      "1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 "
+      "--global-batch-size 16 --vocab-size 50304 --bf16\n");
+  const std::string rest = "--cluster a100 --summary";
+  const CommandResult tried = run_command("plumbline simulate train.sh " + rest, scratch.path());
+  CAPTURE(tried.err);
+  CHECK(tried.status == 0);
+  CHECK(has(tried.err, "train.sh is read as --job"));
+  CHECK(tried.out == run_command("plumbline simulate --job train.sh " + rest, scratch.path()).out);
+}
+
+TEST_CASE("a folder stands for the traces in it") {
+  const ScratchDirectory scratch;
+  const std::string traces = in_source("tests/sim/traces/data/zb-h1");
+  std::filesystem::create_directory(scratch.path() / "run");
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string name = "rank" + std::to_string(rank) + ".json.gz";
+    std::filesystem::copy(std::filesystem::path(traces) / name, scratch.path() / "run" / name);
+  }
+  const CommandResult folder = run_command("plumbline trace run --summary", scratch.path());
+  CAPTURE(folder.err);
+  CHECK(folder.status == 0);
+  CHECK(folder.out == run_command("plumbline trace run/rank*.json.gz --summary", scratch.path()).out);
+  std::filesystem::create_directory(scratch.path() / "none");
+  CHECK(has(run_command("plumbline trace none", scratch.path()).err,
+            "none: is a folder without .json and .json.gz files, expected traces"));
+}
+
 TEST_SUITE_END();

@@ -28,13 +28,16 @@ complete_line plumbline simulate 1f1b --dev; check "option" --devices "${COMPREP
 complete_line plumbline simulate 1f1b --network llama3-7; check "network" llama3-70b "${COMPREPLY[@]}"
 complete_line plumbline plan --cluster a1; check "cluster" a100 "${COMPREPLY[@]}"
 complete_line plumbline device me; check "subcommand" measure "${COMPREPLY[@]}"
+complete_line plumbline search --placement s; check "values of an option" straight "${COMPREPLY[@]}"
+complete_line plumbline plan --runtime mega; check "values of an option" megatron "${COMPREPLY[@]}"
+complete_line plumbline campaign --trace bamboo-p; check "names of an option" bamboo-p3 "${COMPREPLY[@]}"
 complete_line plumbline help sw; check "help" sweep "${COMPREPLY[@]}"
 complete_line plumbline schedules zb-v; check "names" zb-v "${COMPREPLY[@]}"
 cd "$(mktemp -d)" && touch own-schedule.txt
 complete_line plumbline validate own; check "file" own-schedule.txt "${COMPREPLY[@]}"
 complete_line plumbline simulate 1f1b --html own; check "file of an option" own-schedule.txt "${COMPREPLY[@]}"
 [ $failed = 0 ] || exit 1
-echo "bash: 10 lines completed"
+echo "bash: 13 lines completed"
 
 command -v zsh >/dev/null || { echo "skipped: no zsh found"; exit 77; }
 "$program" completion zsh >_plumbline
@@ -61,7 +64,8 @@ def shown(line):
     os.waitpid(pid, 0)
     return text
 cases = [("plumbline sim", "simulate"), ("plumbline simulate dualpi", "dualpipev"), ("plumbline simulate 1f1b --micro", "--microbatches"),
-         ("plumbline simulate 1f1b --network llama3-7", "llama3-70b"), ("plumbline device m", "measure"), ("plumbline validate own-s", "own-schedule.txt")]
+         ("plumbline simulate 1f1b --network llama3-7", "llama3-70b"), ("plumbline device m", "measure"), ("plumbline search --placement str", "straight"),
+         ("plumbline campaign --trace bamboo-p", "bamboo-p3"), ("plumbline validate own-s", "own-schedule.txt")]
 wrong = [(line, wanted, text[-200:]) for line, wanted in cases for text in [shown(line)] if wanted not in text]
 for case in wrong:
     print("zsh:", case)

@@ -94,7 +94,7 @@ def validate(schedule: Union[str, Schedule], **options: Any) -> Validation:
 
 @_takes_options
 def sweep(*schedules: str, **options: Any) -> Sweep:
-    """Simulates schedules over ranges of sizes: devices="4,8", microbatches="8-32*2". Uses all cores."""
+    """Simulates schedules over ranges of sizes: devices="4,8", microbatches="8:32:8". Uses all cores."""
     return Sweep(_answer("sweep", options, schedules=list(schedules), want=["csv", "text"]))
 
 

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// Throws `Error` where the first bytes tell that a file is something else: "PATH: is a text schedule, expected WHAT".
+void refuse_known_kind(std::string_view bytes, const std::string& path, std::string_view expected);
+
+/// Throws `Error` unless `bytes` begin as JSON does, with what they are where that is known.
+void require_json(std::string_view bytes, const std::string& path, std::string_view expected);
+
+/// Throws `Error` for a picture of a timeline for Perfetto (--trace), which has too little in it: "PATH: is ...,
+/// expected WHAT".
+void refuse_picture(std::string_view bytes, const std::string& path, std::string_view expected);
+
+/// Throws `Error` for what cannot be a schedule in any format.
+void refuse_no_schedule(std::string_view bytes, const std::string& path);
+
+}  // namespace plumb
