@@ -275,7 +275,7 @@ class Search {
       if (plan.parallelism.recompute == ActivationRecompute::kFitted) {
         const SimulatedPlan fitted = fitted_plan(plan, job_.price, named_);
         trial = told_of(fitted);
-        if (recomputes_layers(fitted.score.plan)) trial.roomier = roomier(part, fitted.schedule);
+        if (recomputes_layers(fitted.score.plan)) trial.roomier = roomier(part, fitted.schedule, 0);
         return trial;
       }
       const auto stages = part.stages ? part.stages : priced(part, plan);
@@ -286,7 +286,7 @@ class Search {
         trial.score = run_placed_plan(plan, *stages, schedule).score;
         trial.simulated = true;
       }
-      if (!trial.score->fits()) trial.roomier = roomier(part, schedule);
+      if (!trial.score->fits()) trial.roomier = roomier(part, schedule, trial.score->excess_bytes);
     } catch (const Error& error) {  // this size is none of the schedule's
       trial = {.refused = error.what()};
     }
@@ -294,10 +294,21 @@ class Search {
   }
 
   /// The cut that is balanced with the microbatches that `schedule` has in flight; empty: none but that of `part`.
-  Partition roomier(const SearchPart& part, const Schedule& schedule) const {
-    if (part.exact || part.tried_room) return {};
-    auto cut = roomier_stages(setups_[part.setup], variants_[part.variant], part.order, schedule);
-    return cut && *cut != part.partition ? *std::move(cut) : Partition{};
+  /// Memory is counted by layers there, so where the plan of such a cut still lacks bytes, that many are left free.
+  Partition roomier(const SearchPart& part, const Schedule& schedule, std::int64_t excess_bytes) const {
+    if (part.exact || part.cut_again == kMostCutAgain) return {};
+    const auto cut = [&](std::int64_t spare) {
+      return roomier_stages(setups_[part.setup], variants_[part.variant], part.order, schedule, spare)
+          .value_or(part.partition);
+    };
+    Partition found = cut(spare_bytes(part, excess_bytes));
+    if (found == part.partition) found = cut(part.spare_bytes + excess_bytes);
+    return found == part.partition ? Partition{} : std::move(found);
+  }
+
+  /// The first cut knows nothing of memory, so what its plan lacks says nothing of the next one's.
+  static std::int64_t spare_bytes(const SearchPart& part, std::int64_t excess_bytes) {
+    return part.cut_again == 0 ? 0 : part.spare_bytes + excess_bytes;
   }
 
   Opened opened_plan(const SearchPart& part, const PlanTrial& trial) const {
@@ -314,7 +325,8 @@ class Search {
     SearchPart& again = opened.parts.emplace_back(part);
     again.partition = trial.roomier;
     again.stages = nullptr;
-    again.tried_room = true;
+    ++again.cut_again;
+    again.spare_bytes = spare_bytes(part, fitted ? 0 : opened.score->excess_bytes);
     again.bound = refined_[part.setup];
     return opened;
   }
@@ -403,7 +415,7 @@ class Search {
         ratio * static_cast<double>(cut_estimate(setups_[part.setup], variants_[part.variant], cut, shapes_)));
     near.order = std::move(cut.order);
     near.partition = std::move(cut.partition);
-    near.tried_room = true;
+    near.cut_again = kMostCutAgain;
     if (!is_new(near)) return;
     ++near_;
     push(std::move(near));

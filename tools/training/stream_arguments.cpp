@@ -52,12 +52,13 @@ void StreamArguments::add_to(OptionTable& parser) {
       .text("attention", attention, "BY",
             "who computes attention in bf16: own kernels, cudnn where its results are the same, or fastest of the two, "
             "which needs --attention-table (default: own)")
-      .words(kAttentionBy)
+      .words(kComputedBy)
       .text("attention-table", attention_table, "FILE",
             "keep the choices of --attention in FILE and reuse them (default: choose in every run)")
       .text("convolutions", convolutions, "BY",
             "who computes convolutions in bf16: own kernels, cudnn where its results are the same, or fastest of the "
             "two, which needs --convolution-table (default: own)")
+      .words(kComputedBy)
       .text("convolution-table", convolution_table, "FILE",
             "keep the choices of --convolutions in FILE and reuse them (default: choose in every run)")
       .real("watchdog", watchdog_s, {0}, "end a run on streams after this many seconds without progress (default: 120)")
