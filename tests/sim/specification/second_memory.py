@@ -137,6 +137,19 @@ class Memory:
                 back = [x for x in self.steps[s.at:] if x.op == "LOAD" and (x.stage, x.rep, x.number, x.cut) == (s.stage, s.rep, s.number, s.cut)]
                 yield s, place(rank[s.at] + 1), place(rank[back[0].at]) if back else sim.begin[d + 1]
 
+    # §8.2
+    def gradient_blocks(self, holder):
+        reduced = updated = 0
+        for s in self.steps:
+            if s.holder != holder:
+                continue
+            reduced += s.op == "REDUCE_GRAD"
+            updated += s.op == "U"
+            if s.backward or s.op == "W":
+                if any(updated < k // self.sim.pace[s.stage] <= reduced for k, _, _ in self.sim.all_parts(s)):
+                    return 2
+        return 1
+
     # §8.3, §8.4
     def peak(self, d):
         sim = self.sim
@@ -150,7 +163,7 @@ class Memory:
             now["weights"] += 0 if holder in away else m["weight"]
             if not sim.forward:
                 now["weight_versions"] += m["weight"] * sim.case["corrections"][place]
-                now["gradients"] += m["gradient"]
+                now["gradients"] += m["gradient"] * self.gradient_blocks(holder)
                 now["optimizer"] += m["optimizer"]
         self.now, self.best = now, (sum(now.values()), dict(now))
         for unit in self.units(d):
