@@ -86,10 +86,11 @@ struct PlanTrial {
   /// What became of a plan with the policy `kFitted`: its policy and its counts (`PipelinePlan::recomputed`).
   ActivationRecompute recompute = ActivationRecompute::kFitted;
   std::vector<std::int32_t> recomputed{};
-  Partition roomier{};     ///< a cut to try as well, since this one does not fit; empty: none
-  std::string refused{};   ///< why nothing came of it
-  bool simulated = false;  ///< false also where it is proved not to fit
-  bool skipped = false;    ///< the search ended before its turn came
+  Partition roomier{};                      ///< a cut to try as well, since this one does not fit; empty: none
+  std::vector<std::int64_t> spare_bytes{};  ///< by place: what it leaves free
+  std::string refused{};                    ///< why nothing came of it
+  bool simulated = false;                   ///< false also where it is proved not to fit
+  bool skipped = false;                     ///< the search ended before its turn came
 };
 
 /// Does work number 0 to `count` - 1, and says what came of each.

@@ -216,8 +216,6 @@ class Search {
     return opened;
   }
 
-  // A cut: its price, and the schedules.
-
   std::shared_ptr<const PricedStages> priced(const SearchPart& part, const PipelinePlan& plan) const {
     const std::int32_t places = *std::max_element(part.order.begin(), part.order.end()) + 1;
     return std::make_shared<const PricedStages>(job_.price(plan.parallelism, part.partition, places, plan.recomputed));
@@ -275,40 +273,40 @@ class Search {
       if (plan.parallelism.recompute == ActivationRecompute::kFitted) {
         const SimulatedPlan fitted = fitted_plan(plan, job_.price, named_);
         trial = told_of(fitted);
-        if (recomputes_layers(fitted.score.plan)) trial.roomier = roomier(part, fitted.schedule, 0);
+        if (recomputes_layers(fitted.score.plan)) find_room(part, fitted.schedule, trial);
         return trial;
       }
       const auto stages = part.stages ? part.stages : priced(part, plan);
       const Schedule schedule = placed(plan_schedule(plan, *stages, named_), plan.order);
-      if (const std::int64_t excess = excess_bytes(*stages, schedule); excess > 0) {
-        trial.score = ScoredPlan{.plan = plan, .step_ns = nanoseconds(part.bound), .excess_bytes = excess};
+      const std::vector<std::int64_t> excess = excess_by_place(*stages, schedule);
+      if (const auto worst = std::ranges::max_element(excess); *worst > 0) {
+        trial.score = ScoredPlan{.plan = plan,
+                                 .step_ns = nanoseconds(part.bound),
+                                 .excess_bytes = *worst,
+                                 .worst_place = static_cast<std::int32_t>(worst - excess.begin())};
       } else {
         trial.score = run_placed_plan(plan, *stages, schedule).score;
         trial.simulated = true;
       }
-      if (!trial.score->fits()) trial.roomier = roomier(part, schedule, trial.score->excess_bytes);
+      if (!trial.score->fits()) find_room(part, schedule, trial);
     } catch (const Error& error) {  // this size is none of the schedule's
       trial = {.refused = error.what()};
     }
     return trial;
   }
 
-  /// The cut that is balanced with the microbatches that `schedule` has in flight; empty: none but that of `part`.
-  /// Memory is counted by layers there, so where the plan of such a cut still lacks bytes, that many are left free.
-  Partition roomier(const SearchPart& part, const Schedule& schedule, std::int64_t excess_bytes) const {
-    if (part.exact || part.cut_again == kMostCutAgain) return {};
-    const auto cut = [&](std::int64_t spare) {
-      return roomier_stages(setups_[part.setup], variants_[part.variant], part.order, schedule, spare)
-          .value_or(part.partition);
-    };
-    Partition found = cut(spare_bytes(part, excess_bytes));
-    if (found == part.partition) found = cut(part.spare_bytes + excess_bytes);
-    return found == part.partition ? Partition{} : std::move(found);
-  }
-
-  /// The first cut knows nothing of memory, so what its plan lacks says nothing of the next one's.
-  static std::int64_t spare_bytes(const SearchPart& part, std::int64_t excess_bytes) {
-    return part.cut_again == 0 ? 0 : part.spare_bytes + excess_bytes;
+  /// The cut balanced with the microbatches that `schedule` has in flight. Memory is counted by layers there, which is
+  /// a little too small: more stays free until another cut than that of `part` comes of it.
+  void find_room(const SearchPart& part, const Schedule& schedule, PlanTrial& trial) const {
+    if (part.exact || part.cut_again == kMostCutAgain) return;
+    trial.spare_bytes = part.spare_bytes;
+    for (std::int32_t k = part.cut_again; k <= kMostCutAgain; ++k) {
+      if (k > 0 && !add_spare(setups_[part.setup], *trial.score, trial.spare_bytes)) return;
+      auto cut = roomier_stages(setups_[part.setup], variants_[part.variant], part.order, schedule, trial.spare_bytes);
+      if (cut && *cut == part.partition) continue;
+      if (cut) trial.roomier = *std::move(cut);
+      return;
+    }
   }
 
   Opened opened_plan(const SearchPart& part, const PlanTrial& trial) const {
@@ -326,7 +324,7 @@ class Search {
     again.partition = trial.roomier;
     again.stages = nullptr;
     ++again.cut_again;
-    again.spare_bytes = spare_bytes(part, fitted ? 0 : opened.score->excess_bytes);
+    again.spare_bytes = trial.spare_bytes;
     again.bound = refined_[part.setup];
     return opened;
   }
@@ -344,8 +342,7 @@ class Search {
     answer_.simulated += opened.simulated ? 1 : 0;
     const Ticks before = best_;
     take(*opened.score);
-    if (best_ < before) best_part_ = part;
-    if (best_ < before) best_part_->stages = opened.stages;
+    if (best_ < before) (best_part_ = part)->stages = opened.stages;
     if (!part.exact && opened.score->fits()) climb(part, *opened.score, *opened.stages);
   }
 

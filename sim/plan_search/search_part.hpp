@@ -32,18 +32,18 @@ struct SearchPart {
   std::vector<std::int32_t> order{};
   Partition partition{};
   std::shared_ptr<const PricedStages> stages{};
-  double ratio = 1;              ///< of the step to the estimate of the plan that this one is near
-  bool exact = false;            ///< all cuts and orders of the setup are there
-  std::int32_t cut_again = 0;    ///< how often, because the plan before did not fit
-  std::int64_t spare_bytes = 0;  ///< of the memory of each place, left free when it was cut again
-  bool refined = false;          ///< of a setup: its bound is all that is proved of it
+  double ratio = 1;                         ///< of the step to the estimate of the plan that this one is near
+  bool exact = false;                       ///< all cuts and orders of the setup are there
+  std::int32_t cut_again = 0;               ///< how often, because the plan before did not fit
+  std::vector<std::int64_t> spare_bytes{};  ///< by place: left free when it was cut again; empty: nothing
+  bool refined = false;                     ///< of a setup: its bound is all that is proved of it
 
   auto key() const { return std::tuple(estimate, level, number); }
   friend bool operator<(const SearchPart& a, const SearchPart& b) { return a.key() < b.key(); }
 };
 
 /// So often is a plan that does not fit cut again with less memory; not at all where cuts are tried anyway.
-inline constexpr std::int32_t kMostCutAgain = 6;
+inline constexpr std::int32_t kMostCutAgain = 16;
 
 /// What opening a part gave.
 struct Opened {

@@ -49,9 +49,9 @@ Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& vari
   }
 }
 
-/// Of `usable_bytes` (0: no limit) what is left for layers.
-std::int64_t room_of(std::int64_t usable_bytes, std::int64_t spare_bytes) {
-  return usable_bytes == 0 ? 0 : std::max<std::int64_t>(1, usable_bytes - spare_bytes);
+/// Of `usable_bytes` (0: no limit) the share of a stage, of so many on its place.
+std::int64_t room_of(std::int64_t usable_bytes, std::int64_t spare_bytes, std::int64_t stages) {
+  return usable_bytes == 0 ? 0 : std::max<std::int64_t>(1, (usable_bytes - spare_bytes) / stages);
 }
 
 /// Those that differ in where stages stand.
@@ -85,7 +85,8 @@ Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const
 
 std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleVariant& variant,
                                          const std::vector<std::int32_t>& order,
-                                         const std::vector<std::int64_t>& in_flight, std::int64_t spare_bytes) {
+                                         const std::vector<std::int64_t>& in_flight,
+                                         const std::vector<std::int64_t>& spare_bytes) {
   const LayerPrices& prices = *setup.prices;
   const auto share = static_cast<std::int64_t>(in_flight.size() / order.size());
   std::vector<StageRoom> rooms;
@@ -94,7 +95,9 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
     const auto place = static_cast<std::size_t>(order[positions_of(variant, s, order.size()).front()]);
     limited = limited || in_flight[s] != 0;
     rooms.push_back({.speed = prices.speed[place],
-                     .room_bytes = in_flight[s] == 0 ? 0 : room_of(prices.usable_bytes[place], spare_bytes) / share,
+                     .room_bytes = in_flight[s] == 0 ? 0
+                                                     : room_of(prices.usable_bytes[place],
+                                                               spare_bytes.empty() ? 0 : spare_bytes[place], share),
                      .in_flight = in_flight[s]});
   }
   std::optional<Partition> cut =
@@ -166,10 +169,19 @@ std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVari
 
 std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVariant& variant,
                                         const std::vector<std::int32_t>& order, const Schedule& schedule,
-                                        std::int64_t spare_bytes) {
+                                        const std::vector<std::int64_t>& spare_bytes) {
   std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
   for (std::int64_t& count : in_flight) count = std::max<std::int64_t>(1, count);
   return balanced_stages(setup, variant, order, in_flight, spare_bytes);
+}
+
+bool add_spare(const PlanSetup& setup, const ScoredPlan& tight, std::vector<std::int64_t>& spare_bytes) {
+  const std::vector<std::int64_t>& usable = setup.prices->usable_bytes;
+  const auto place = static_cast<std::size_t>(tight.worst_place);
+  if (tight.excess_bytes == 0 || tight.excess_bytes > usable[place] / 10) return false;
+  spare_bytes.resize(usable.size());
+  spare_bytes[place] += tight.excess_bytes;
+  return true;
 }
 
 }  // namespace plumb

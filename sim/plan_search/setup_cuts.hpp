@@ -29,11 +29,12 @@ struct SetupCuts {
 Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& cut, ScheduleShapes& shapes);
 
 /// The balanced cut for `variant` with so many microbatches in flight on every stage; 0 everywhere: memory does not
-/// matter. Of the memory of each place `spare_bytes` stay free. Stages of one place are balanced together, as far as
-/// moving single layers gets.
+/// matter. Of the memory of each place its `spare_bytes` stay free (empty: none). Stages of one place are balanced
+/// together, as far as moving single layers gets.
 std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleVariant& variant,
                                          const std::vector<std::int32_t>& order,
-                                         const std::vector<std::int64_t>& in_flight, std::int64_t spare_bytes = 0);
+                                         const std::vector<std::int64_t>& in_flight,
+                                         const std::vector<std::int64_t>& spare_bytes = {});
 
 /// For each number of stages that `variants` have: all cuts and orders where these are at most `most`, balanced cuts in
 /// a few orders otherwise.
@@ -51,6 +52,10 @@ std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVari
 /// The balanced cut for `variant` with the microbatches that `schedule` has in flight, at least one on every stage.
 std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVariant& variant,
                                         const std::vector<std::int32_t>& order, const Schedule& schedule,
-                                        std::int64_t spare_bytes);
+                                        const std::vector<std::int64_t>& spare_bytes);
+
+/// Adds to `spare_bytes` what the fullest place of `tight` lacks. False, where it lacks nothing or a tenth of its
+/// memory.
+bool add_spare(const PlanSetup& setup, const ScoredPlan& tight, std::vector<std::int64_t>& spare_bytes);
 
 }  // namespace plumb

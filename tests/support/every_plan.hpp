@@ -48,7 +48,7 @@ inline std::int64_t checked_step(const PlanJob& job, const PipelinePlan& plan, c
   const auto of_placement = variant.asynchronous ? steady_placement_bound : placement_bound;
   CHECK((!score.fits() || score.step_ns >= of_setup));
   CHECK(score.step_ns >= of_placement(simulated.stages, simulated.schedule.placement, plan.microbatches));
-  CHECK(score.excess_bytes >= excess_bytes(simulated.stages, simulated.schedule));
+  CHECK(score.excess_bytes >= std::ranges::max(excess_by_place(simulated.stages, simulated.schedule)));
   CHECK(score.excess_bytes >= missing_bytes(prices, plan.places));
   return score.fits() ? score.step_ns : 0;
 }

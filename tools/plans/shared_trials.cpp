@@ -17,8 +17,8 @@ TrialJson trial_to_json(const PlanTrial& trial) {
     const ScoredPlan& of = *trial.score;
     score = {of.step_ns, of.peak_bytes, of.excess_bytes, of.worst_place, of.bubble_fraction, of.price_per_hour};
   }
-  return {score,         trial.roomier.bounds, trial.refused,   trial.simulated,
-          trial.skipped, trial.recompute,      trial.recomputed};
+  return {score,         trial.roomier.bounds, trial.refused,    trial.simulated,
+          trial.skipped, trial.recompute,      trial.recomputed, trial.spare_bytes};
 }
 
 PlanTrial trial_from_json(const TrialJson& json) {
@@ -38,6 +38,7 @@ PlanTrial trial_from_json(const TrialJson& json) {
   trial.skipped = json[4].get<bool>();
   trial.recompute = json[5].get<ActivationRecompute>();
   trial.recomputed = json[6].get<std::vector<std::int32_t>>();
+  trial.spare_bytes = json[7].get<std::vector<std::int64_t>>();
   return trial;
 }
 

@@ -301,8 +301,4 @@ std::vector<std::int64_t> excess_by_place(const PricedStages& stages, const Sche
   return excess;
 }
 
-std::int64_t excess_bytes(const PricedStages& stages, const Schedule& schedule) {
-  return std::ranges::max(excess_by_place(stages, schedule));
-}
-
 }  // namespace plumb

@@ -90,7 +90,5 @@ Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<
 /// Bytes by which the peak of every device is above what it can use, proved from how many microbatches the lists of
 /// `schedule` have in flight; 0: not proved. Documents that move stashes or recompute prove nothing.
 std::vector<std::int64_t> excess_by_place(const PricedStages& stages, const Schedule& schedule);
-/// The largest of them.
-std::int64_t excess_bytes(const PricedStages& stages, const Schedule& schedule);
 
 }  // namespace plumb

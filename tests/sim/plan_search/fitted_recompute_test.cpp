@@ -135,11 +135,10 @@ TEST_CASE("in a looped schedule the stages of a place share the layers that run 
   CHECK_FALSE(none.fits());
 }
 
-// The released plan of vPipe for this network on eight of these devices: 11 11 12 12 13 13 14 11 halves of layers, of
-// which 1, .85, .8, .6, .5, .2, 0 and 0 run again. Its memory is that of another framework, so that only the shape is
-// held against it.
-TEST_CASE("as in vPipe's plan for BERT the first stages run the most again, and later ones hold more layers") {
-  const Network network = load_network("bert-48");
+namespace {
+
+/// Eight RTX 2080 Ti in two nodes.
+Cluster eight_2080_ti() {
   Cluster cluster;
   cluster.name = "eight";
   cluster.devices_per_node = 4;
@@ -151,6 +150,17 @@ TEST_CASE("as in vPipe's plan for BERT the first stages run the most again, and 
   cluster.intra_node = {.latency_ns = 20'000, .bytes_per_s = 11e9};
   cluster.inter_node = {.latency_ns = 30'000, .bytes_per_s = 4e9, .shared = true};
   cluster.finish();
+  return cluster;
+}
+
+}  // namespace
+
+// The released plan of vPipe for this network on eight of these devices: 11 11 12 12 13 13 14 11 halves of layers, of
+// which 1, .85, .8, .6, .5, .2, 0 and 0 run again. Its memory is that of another framework, so that only the shape is
+// held against it.
+TEST_CASE("as in vPipe's plan for BERT the first stages run the most again, and later ones hold more layers") {
+  const Network network = load_network("bert-48");
+  const Cluster cluster = eight_2080_ti();
   PlanJob job{.num_layers = network.layers.size(), .num_devices = 8, .batch = 512};
   job.units = whole_layers(network);
   job.price = job_pricing(network, cluster, std::nullopt, {.memory_bytes = 6'000'000'000});
@@ -181,6 +191,28 @@ TEST_CASE("as in vPipe's plan for BERT the first stages run the most again, and 
   CHECK(late.end - late.begin > early.end - early.begin);
   CHECK(fitted.step_ns * 10 < best(ActivationRecompute::kFull).first.step_ns * 9);
   CHECK(fitted.step_ns * 10 < best(ActivationRecompute::kNone).first.step_ns * 9);
+}
+
+TEST_CASE("what fits in less memory fits in more, and is no slower there") {
+  const Network network = load_network("bert-48");
+  const Cluster cluster = eight_2080_ti();
+  PlanJob job{.num_layers = network.layers.size(), .num_devices = 8, .batch = 512};
+  job.units = whole_layers(network);
+  PlanRanges ranges{.parallelisms = {{.microbatch_size = 16}}, .places = {8}, .chunks = {2}};
+  ranges.schedules = {"1f1b"};
+  std::int64_t step = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t megabytes = 5100; megabytes <= 6300; megabytes += 100) {
+    job.price = job_pricing(network, cluster, std::nullopt, {.memory_bytes = megabytes * 1'000'000});
+    const PlanAnswer answer = search_plan(job, ranges, {.most_simulations = 100});
+    CAPTURE(megabytes);
+    if (answer.best.empty()) {
+      CHECK(step == std::numeric_limits<std::int64_t>::max());
+      continue;
+    }
+    CHECK(answer.best.front().step_ns <= step);
+    step = answer.best.front().step_ns;
+  }
+  CHECK(step != std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_SUITE_END();
