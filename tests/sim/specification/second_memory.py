@@ -224,7 +224,20 @@ class Memory:
         sent = [m for m in self.sim.values if m.giver == s.at]
         for m in sent:
             self.change("transfer", m.size)
-        self.change("transfer", size - sum(m.size for m in sent))
+        left = size - sum(m.size for m in sent)
+        if sent and left < 0:
+            left = size if self.everywhere(sent) else 0
+        self.change("transfer", left)
+
+    def everywhere(self, messages):
+        return len(messages) > 1 and len(messages) + 1 == self.sim.devices
+
+    def added_up(self, s, size):
+        """Of the values that several stages send for one, one is left."""
+        came = [m for m in self.sim.values if m.taker == s.at and m.buffered]
+        more = sum(m.size for m in came) - size
+        if len(came) > 1 and more > 0:
+            self.change("transfer", -more - (size if self.everywhere(came) else 0))
 
     def leaves(self, s):
         return not self.sim.case["routes"] and any(s.at in t.values for t in self.steps)
@@ -251,6 +264,8 @@ class Memory:
         if s.op == "LOAD":
             for cls, bytes_ in self.copied(s):
                 self.change(cls, bytes_)
+        received = "output_grad" if s.backward else "input" if s.op == "F" or (s.op == "R" and takes) else None
+        self.added_up(s, size(received) if received else 0)
         if s.op == "F" or (s.op == "R" and takes):
             self.takes_input(s, self.keeps_input(s) if s.op == "F" else True)
         if s.op in ("F", "R") or (s.backward and s.again):

@@ -289,8 +289,8 @@ TEST_CASE("a runtime sets how messages travel, and an option changes it") {
         makespan("--transfers rendezvous --receives on-send --send-buffers 2147483647"));
   CHECK(makespan("--runtime megatron") == makespan("--transfers rendezvous --receives ahead --send-buffers 1"));
   CHECK(makespan("--runtime pytorch --transfers buffered --receives ahead --send-buffers 2") == makespan(""));
-  CHECK(mentions(run_command("plumbline simulate 1f1b -p 2 -m 4 --cost F=1 --runtime torch", scratch.path()).err,
-                 "unknown runtime 'torch'"));
+  CHECK(mentions(run_command("plumbline simulate 1f1b -p 2 -m 4 --cost F=1 --runtime fax", scratch.path()).err,
+                 "unknown runtime 'fax'"));
 }
 
 TEST_SUITE_END();

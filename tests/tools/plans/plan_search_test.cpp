@@ -52,8 +52,8 @@ TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere s
     if (status == 2) CHECK(result.out.empty());
     return result.out;
   };
-  expect("plumbline plan --network gpt2-small --cluster a100", 2, "expected --batch N");
-  expect("plumbline plan --cluster a100 --batch 8", 2, "expected --network");
+  expect("plumbline plan --network gpt2-small --cluster a100", 2, "the global batch size (--batch N) is missing");
+  expect("plumbline plan --cluster a100 --batch 8", 2, "the model (--network NAME|FILE) is missing");
   expect(kPlan + "--zero 7", 2, "--zero");
   expect("plumbline plan --network gpt2-small --cluster a100 --batch 8 --schedule 1f1", 2, "did you mean '1f1b'");
   expect("plumbline plan --network gpt2-small --cluster a100 --batch 8 --schedule hetpipe", 2, "expected one copy");

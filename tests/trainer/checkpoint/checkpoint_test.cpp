@@ -81,7 +81,8 @@ TEST_CASE("a run that died goes on to the bits of the run that did not, for ever
         const TrainResult resumed = train(options);
         CHECK(resumed.weights_hash == whole.weights_hash);
         CHECK(resumed.losses == whole.losses);
-        CHECK(resumed.timeline.has_value() == (newest_checkpoint(scratch.path()) == std::nullopt || at == 0));
+        const std::int64_t first_saved = spec.name == "acco" ? 2 : 1;  // the document has two updates, one tentative
+        CHECK(resumed.timeline.has_value() == (newest_checkpoint(scratch.path()) == std::nullopt || at < first_saved));
       }
     }
   }
