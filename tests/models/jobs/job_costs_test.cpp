@@ -12,23 +12,12 @@
 #include "models/jobs/job_memory.hpp"
 #include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
+#include "tests/support/plain_rates.hpp"
 
 TEST_SUITE_BEGIN("models");
 
 namespace plumb {
-namespace {
-
-/// Rates whose times can be written down: half the peak, no overheads.
-KernelRates plain_rates() {
-  KernelRates rates;
-  rates.gemm_efficiency = rates.attention_forward = rates.attention_backward = 0.5;
-  rates.tile_m = rates.tile_n = 1;
-  rates.set_memory_shares(1);
-  rates.kernel_ns = 0;
-  return rates;
-}
-
-}  // namespace
+using testing::plain_rates;
 
 TEST_CASE("kernels of the passes of a transformer layer do the published FLOPs") {
   const Network network = load_network("gpt3-175b");
@@ -325,82 +314,6 @@ TEST_CASE("the head makes the last stage longer by its share of a layer") {
   const double product_s = 2 * 4096 * logits / (0.5 * device.flops_per_s);
   const double moved_s = (38 * logits + 4.0 * 3 * 1024 * 4096) / device.memory_bytes_per_s;
   CHECK(head * 1e-9 == doctest::Approx(product_s + moved_s).epsilon(0.005));
-}
-
-TEST_CASE("MoE work is that of the experts that tokens reach, and the fullest expert's capacity stretches it") {
-  const Network network = load_network("mixtral-8x7b");
-  const LayerSpec& moe = network.layers[2].body[1];
-  const double one = 2.0 * 4096 * 3 * 4096 * 14336;  // tokens x products of one expert
-  const double router = 2.0 * 4096 * 4096 * 8;
-  CHECK(layer_kernels(moe, JobShape(network, {})).forward.flops() == doctest::Approx(2 * one + router));
-  const Parallelism spread{.expert = 8, .data = 8};
-  const LayerKernels kernels = layer_kernels(moe, JobShape(network, spread));
-  CHECK(kernels.forward.flops() == doctest::Approx(2 * one + router));
-  std::int64_t exchanges = 0;
-  for (const Kernel& kernel : kernels.forward.list) {
-    if (kernel.kind != Kernel::Kind::kExchange) continue;
-    ++exchanges;
-    CHECK(kernel.exchange.dispatcher == Dispatcher::kAllToAll);
-    CHECK(kernel.exchange.copies == 2);
-    CHECK(kernel.exchange.bytes == doctest::Approx(2.0 * 4096 * 4096));
-  }
-  CHECK(exchanges == 2);
-  Parallelism uneven = spread;
-  uneven.expert_imbalance = 1.5;
-  CHECK(layer_kernels(moe, JobShape(network, uneven)).forward.flops() == doctest::Approx(3 * one + router));
-  uneven.expert_capacity = 1.25;  // whoever is busier drops tokens
-  CHECK(layer_kernels(moe, JobShape(network, uneven)).forward.flops() == doctest::Approx(2.5 * one + router));
-}
-
-TEST_CASE("experts take the parts of a divided sequence, gathered by the ranks that divide an expert") {
-  const Network network = load_network("mixtral-8x7b");
-  const LayerSpec& moe = network.layers[2].body[1];
-  Parallelism job{.tensor = 2, .expert = 8, .data = 8, .sequence_parallel = true};
-  const auto tokens = [&] { return JobShape(network, job).expert_tokens(moe); };
-  CHECK(tokens() == 4096 * 2);  // both tensor ranks' halves, on half of each expert
-  job.expert_tensor = 1;
-  CHECK(tokens() == 4096);  // its own half, on whole experts
-  CHECK(job.expert_replicas() == 2);
-  job.expert_tensor = 2;
-  CHECK(job.expert_replicas() == 1);
-}
-
-TEST_CASE("hidden exchanges cost a pass what they take of the multiprocessors, and what outlasts its kernels") {
-  const Network network = load_network("mixtral-8x7b");
-  const Cluster cluster = load_cluster("h100-4x8");
-  const auto times = [&](const Parallelism& job) {
-    return job_costs(network, equal_partition(network, 4), {cluster, 4, plain_rates()}, job).costs.times[1];
-  };
-  Parallelism job{.expert = 8, .data = 8};
-  const StageTimes shown = times(job);
-  job.overlap_experts = true;
-  const StageTimes hidden = times(job);
-  CHECK(hidden.f < shown.f);
-  CHECK(hidden.b < shown.b);
-  CHECK(hidden.w == shown.w);
-}
-
-TEST_CASE("the host starts experts one by one once it knows their tokens, unless they are in a captured graph") {
-  const Network network = load_network("mixtral-8x7b");
-  const Cluster cluster = load_cluster("h100-4x8");
-  KernelRates rates = plain_rates();
-  rates.host_ns = 1'000'000;  // all wait for the host
-  const auto forward = [&](const Parallelism& job) {
-    return job_costs(network, equal_partition(network, 4), {cluster, 4, rates}, job).costs.times[1].f;
-  };
-  Parallelism job{.expert = 8, .data = 8};
-  const Ticks one_each = forward(job);
-  job.expert = 4;
-  const Ticks two_each = forward(job);
-  CHECK(two_each - one_each >= 8 * 2 * 1'000'000);  // eight layers of two products
-  job.captured = CapturedGraphs::kDense;
-  const Ticks dense = forward(job);
-  job.captured = CapturedGraphs::kAll;
-  const Ticks all = forward(job);
-  CHECK(dense < two_each);
-  CHECK(all < dense);
-  rates.host_ns = 0;
-  CHECK(all == forward({.expert = 4, .data = 8}));
 }
 
 TEST_CASE("a fused loss takes less than its many kernels, and one in place as long as they do") {
