@@ -114,6 +114,20 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+std::vector<std::string> folder_entries(const std::filesystem::path& path, std::size_t most) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed)) {
+    names.push_back(at->path().string());
+    if (names.size() > most) {
+      throw Error(path.string() + ": holds more than " + std::to_string(most) + " files, expected those of one run");
+    }
+  }
+  if (failed) throw Error(path.string() + ": cannot read: " + failed.message());
+  std::ranges::sort(names);
+  return names;
+}
+
 bool is_document_path(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".json") || name.ends_with(".txt");
 }

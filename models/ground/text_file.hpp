@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/ground/file_kinds.hpp"
 
@@ -18,6 +19,10 @@ bool file_exists(const std::filesystem::path& path);
 
 /// Whether there is a directory of this name; a text never stands in for one.
 bool is_folder(const std::filesystem::path& path);
+
+/// What stands in the directory, in alphabetical order. Throws `Error` where it cannot be read or holds more than
+/// `most`.
+std::vector<std::string> folder_entries(const std::filesystem::path& path, std::size_t most);
 
 /// Whether a name on the command line means a document on disk: it has a '/' or ends in ".json" or ".txt".
 bool is_document_path(std::string_view name);

@@ -1,8 +1,6 @@
 #include "tools/formats/run_files.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -49,19 +47,9 @@ std::string bytes_of_trace(const std::string& path) {
 
 /// The traces in the folder `path`: profilers write a file per rank into one.
 std::vector<std::string> traces_of_folder(const std::string& path) {
-  std::vector<std::string> files;
-  std::error_code failed;
-  for (std::filesystem::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed)) {
-    const std::string name = at->path().string();
-    if (!name.ends_with(".json") && !name.ends_with(".json.gz")) continue;
-    files.push_back(name);
-    if (files.size() > kMostFilesOfFolder) {
-      throw Error(path + ": has more than " + std::to_string(kMostFilesOfFolder) + " files, expected those of one run");
-    }
-  }
-  if (failed) throw Error(path + ": cannot read: " + failed.message());
+  std::vector<std::string> files = folder_entries(path, kMostFilesOfFolder);
+  std::erase_if(files, [](const std::string& name) { return !name.ends_with(".json") && !name.ends_with(".json.gz"); });
   if (files.empty()) throw Error(path + ": is a folder without .json and .json.gz files, expected traces");
-  std::ranges::sort(files);
   return files;
 }
 

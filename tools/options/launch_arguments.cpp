@@ -49,7 +49,8 @@ void take_degrees(const LaunchedRun& run, LaunchJob& job) {
   take(given.tensor, job.parallelism.tensor);
   take(given.context, job.parallelism.context);
   take(given.microbatch_size, job.parallelism.microbatch_size);
-  const bool recut = take(run.size.devices, job.pipeline) | take(run.size.chunks, job.chunks);
+  const bool other_devices = take(run.size.devices, job.pipeline);
+  const bool recut = take(run.size.chunks, job.chunks) || other_devices;
   if (recut) job.partition = {};
   if (recut && job.chunks > 1 && job.schedule == "1f1b") job.schedule = "interleaved";
   if (recut && job.chunks == 1 && job.schedule == "interleaved") job.schedule = "1f1b";

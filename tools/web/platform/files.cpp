@@ -25,6 +25,10 @@ bool file_exists(const std::filesystem::path& path) { return GivenFiles::find(pa
 
 bool is_folder(const std::filesystem::path&) { return false; }
 
+std::vector<std::string> folder_entries(const std::filesystem::path& path, std::size_t) {
+  throw Error(path.string() + ": there are no folders here; expected a file that was given with the request");
+}
+
 bool is_document_path(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".json") || name.ends_with(".txt");
 }
