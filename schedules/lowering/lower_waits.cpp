@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "models/ground/error.hpp"
 #include "models/ground/huge_pages.hpp"
@@ -87,7 +89,10 @@ class WaitWriter {
     for (std::size_t i = 0; i <= action.merged; ++i) {
       for (const StageId stage : sources) {
         const InstrIndex source = state_.producers.find(action.op, stage, index(action.microbatch) + i);
-        if (source - begin < at - begin) continue;
+        if (source - begin < at - begin) {
+          note_beside(source, at, {index(action.microbatch) + i, 0});
+          continue;
+        }
         if (source == ProducerTable::kNone) throw_missing(action, stage, i);
         add_value(instr.first_wait, source, source - begin < end - begin);
       }
@@ -113,11 +118,25 @@ class WaitWriter {
         needed.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
         needed.slice = static_cast<std::int16_t>(slice);
         const InstrIndex source = state_.producers.find(needed);
-        if (source - begin < at - begin) continue;
+        if (source - begin < at - begin) {
+          note_beside(source, at, {microbatch, slice});
+          continue;
+        }
         if (source == ProducerTable::kNone) throw_missing(needed, stage, 0);
         add_value(instr.first_wait, source, source - begin < end - begin);
       }
     });
+  }
+
+  /// Counted where the first part of a value is taken, and where it is given.
+  void note_beside(InstrIndex source, InstrIndex at, std::pair<std::size_t, std::size_t> part) {
+    if (program_.beside.given.empty()) return;
+    const auto first_part = [&](InstrIndex of) {
+      const Action& action = program_.instrs[of].action;
+      return part == std::pair(index(action.microbatch), static_cast<std::size_t>(std::max<int>(0, action.slice)));
+    };
+    if (first_part(source)) ++program_.beside.given[source];
+    if (first_part(at)) ++program_.beside.taken[at];
   }
 
   /// A wait for a value, which travels unless it is made in the same lane.
@@ -154,6 +173,10 @@ class WaitWriter {
 void add_waits(State& state) {
   Program& program = state.program;
   reserve_huge(program.waits, program.instrs.size() + state.collective_waits.size());
+  if (!state.schedule.stage_edges.empty()) {
+    program.beside = {std::vector<std::uint8_t>(program.instrs.size()),
+                      std::vector<std::uint8_t>(program.instrs.size())};
+  }
   WaitWriter writer(state);
   for (std::size_t device = 0; device + 1 < program.lane_begin.size(); ++device) {
     writer.write_lane(program.lane_begin[device], program.lane_begin[device + 1]);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "models/ground/units.hpp"
 #include "schedules/document/action.hpp"
@@ -26,6 +27,13 @@ struct Wait {
 
   InstrIndex source = 0;  ///< the instr that makes the value (a member, for a collective)
   std::uint32_t via = kDirect;
+};
+
+/// Values that stay on their device, by instr: to how many other stages of the device its value goes, and from how many
+/// its input comes. Empty where stages are a chain: there a value goes to one stage.
+struct ValuesBeside {
+  std::vector<std::uint8_t> given;
+  std::vector<std::uint8_t> taken;
 };
 
 /// A stage as held by one device: its own weights, gradients and stash.

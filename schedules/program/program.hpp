@@ -105,6 +105,7 @@ struct Program {
   std::vector<Ticks> durations;         ///< by row, device speed included
   std::vector<Ticks> folded_recompute;  ///< by row: the part of the duration that is recompute besides that of R (of a
                                         ///< pair: also R, and extra work); empty when none has any
+  ValuesBeside beside;
   std::vector<Holder> holders;
   std::vector<Transfer> transfers;  ///< only those of `moves` when edges are latencies (abstract `comm`)
   std::vector<Channel> channels;

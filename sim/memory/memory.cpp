@@ -389,7 +389,18 @@ std::vector<PeakTensor> MemoryModel::composition(DeviceId device, const MemoryPe
     apply(program(), change, alive);
     return true;
   });
-  for (const auto& [buffer, microbatches] : alive) append_tensors(program(), buffer, microbatches, tensors);
+  // Where stages branch and meet, a value is not named after one giver and one taker: all under way are one row.
+  const std::int64_t under_way = peak.by_class[static_cast<std::size_t>(MemoryClass::kTransfer)];
+  const bool branches = !program().beside.given.empty();
+  if (branches && under_way > 0) {
+    const auto here = [&](const Holder& holder) { return holder.device == device; };
+    const StageId first = std::ranges::find_if(program().holders, here)->stage;
+    tensors.push_back({MemoryClass::kTransfer, first, "values under way", under_way, {}});
+  }
+  for (const auto& [buffer, microbatches] : alive) {
+    if (branches && buffer.cls == MemoryClass::kTransfer) continue;
+    append_tensors(program(), buffer, microbatches, tensors);
+  }
   return tensors;
 }
 

@@ -30,30 +30,27 @@ std::vector<MemoryChange> MemoryChanges::loads_at(InstrIndex i) const {
   return {};
 }
 
-/// Whether all other devices take part in an exchange of `messages` with this one. Then the stage beside does, too,
-/// without a message: every device has a share of a divided vocabulary.
-bool MemoryChanges::everywhere(std::span<const std::uint32_t> messages) const {
-  return messages.size() > 1 && messages.size() + 1 == static_cast<std::size_t>(program_.num_devices);
-}
-
 std::vector<MemoryChange> MemoryChanges::added_up(InstrIndex i) const {
   std::vector<MemoryChange> changes;
-  std::vector<std::uint32_t> messages;
-  std::int64_t more = -plan(i).received_bytes;
+  if (program_.beside.taken.empty()) return changes;
+  const std::int64_t value = plan(i).received_bytes;
+  std::int64_t more = value * (program_.beside.taken[i] + (comes_without_transfer(positions_, i) ? 1 : 0) - 1);
+  std::vector<MemoryChange> whole;
+  const auto add = [&](std::int64_t bytes, InstrIndex giver) {
+    whole.push_back({i, MemoryPhase::kStart, MemoryClass::kTransfer, plan(i).received, i, -bytes, giver});
+  };
   for (std::uint32_t w = program_.instrs[i].first_wait; w < program_.instrs[i + 1].first_wait; ++w) {
     const std::uint32_t t = program_.waits[w].via;
     if (t >= program_.transfers.size() || program_.is_move(t) || program_.carries_weights(t)) continue;
-    messages.push_back(t);
+    add(program_.transfers[t].bytes, program_.transfers[t].producer);
     more += program_.transfers[t].bytes;
   }
-  if (messages.size() < 2 || more <= 0) return changes;
-  if (everywhere(messages)) more += plan(i).received_bytes;
-  for (const std::uint32_t t : messages) {
+  for (std::int32_t k = 0; k < program_.beside.taken[i]; ++k) add(value, MemoryChange::kNobody);
+  for (MemoryChange& change : whole) {
     if (more <= 0) break;
-    const std::int64_t freed = std::min(more, program_.transfers[t].bytes);
-    changes.push_back(
-        {i, MemoryPhase::kStart, MemoryClass::kTransfer, plan(i).received, i, -freed, program_.transfers[t].producer});
-    more -= freed;
+    change.bytes = std::max(change.bytes, -more);
+    more += change.bytes;
+    changes.push_back(change);
   }
   return changes;
 }

@@ -16,9 +16,8 @@ namespace plumb {
 /// Produces the memory changes of one device in order.
 ///
 /// Within one position the order is: frees of waited-for sends and evictions, new receive slots (by index of the
-/// transfer), what is held for others from here on, and no longer; at a
-/// start: what several stages sent is added up, the input changes from transfer to its kept class, then stash, outputs,
-/// workspace, weight version; at an end:
+/// transfer), what is held for others from here on, and no longer; at a start: what several stages gave is added up,
+/// the input changes from transfer to its kept class, then stash, outputs, workspace, weight version; at an end:
 /// workspace, stash, input, output gradient, weight versions. An overlapped pair: both befores, both starts, both ends.
 /// Between devices without transfers a value has a send buffer during its producer and a receive slot from just before
 /// its consumer. Without backwards (forward_only) F frees at its end all that it made.
@@ -45,8 +44,6 @@ class MemoryChanges {
   std::vector<MemoryChange> moved(std::uint32_t transfer, InstrIndex at, MemoryPhase phase) const;
   /// Of the values that several stages send for one, one is left.
   std::vector<MemoryChange> added_up(InstrIndex i) const;
-  bool everywhere(std::span<const std::uint32_t> messages) const;
-
   template <class Add>
   void before(InstrIndex i, Add&& add) const;
   template <class Add>
@@ -105,16 +102,20 @@ void MemoryChanges::start(InstrIndex i, Add&& add) const {
   for (const MemoryChange& change : added_up(i)) add(change);
   for (const PlannedChange& planned : plan(i).start) {
     std::int64_t left = planned.bytes;
-    const auto messages =
-        planned.when == PlannedChange::When::kForValue ? lane_.made(i) : std::span<const std::uint32_t>();
+    const bool is_value = planned.when == PlannedChange::When::kForValue;
+    const auto messages = is_value ? lane_.made(i) : std::span<const std::uint32_t>();
     for (const std::uint32_t t : messages) {
-      add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, program_.transfers[t].bytes,
-           program_.transfers[t].consumer});
-      left -= program_.transfers[t].bytes;
+      const Transfer& of = program_.transfers[t];
+      add({i, MemoryPhase::kStart, planned.cls, planned.buffer, i, of.bytes, of.consumer});
+      left -= of.bytes;
     }
-    if (!messages.empty() && left < 0) left = everywhere(messages) ? planned.bytes : 0;  // several stages take it
-    const bool stays = planned.when == PlannedChange::When::kForValue && !leaves_without_transfer(i);
-    add({i, MemoryPhase::kStart, planned.cls, stays ? planned.handed_over : planned.buffer, i, left});
+    const BufferKind buffer = is_value && !leaves_without_transfer(i) ? planned.handed_over : planned.buffer;
+    if (is_value && !program_.beside.given.empty()) {
+      const std::int32_t here = program_.beside.given[i] + (leaves_without_transfer(i) ? 1 : 0);
+      for (std::int32_t k = 1; k < here; ++k) add({i, MemoryPhase::kStart, planned.cls, buffer, i, planned.bytes});
+      left = here > 0 ? planned.bytes : left > 0 ? left : 0;
+    }
+    add({i, MemoryPhase::kStart, planned.cls, buffer, i, left});
   }
   change_versions(i, MemoryPhase::kStart, add);
 }

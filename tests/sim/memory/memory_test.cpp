@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <numeric>
+#include <string>
 
 #include "models/cluster/cluster.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
 
 TEST_SUITE_BEGIN("sim");
@@ -118,6 +121,23 @@ TEST_CASE("the composition of a peak names tensors and microbatches and adds up 
   CHECK(sum(tensors) == 416);
 }
 
+namespace {
+
+/// Every buffer that comes goes, no class is ever less than nothing, and the tensors of the peak add up to it.
+void check_that_all_goes(const MemoryModel& model, DeviceId device) {
+  MemoryByClass left{};
+  for (const MemoryChange& change : model.changes(device)) {
+    left[static_cast<std::size_t>(change.cls)] += change.bytes;
+    CHECK(left[static_cast<std::size_t>(change.cls)] >= 0);
+  }
+  CHECK(left == MemoryByClass{});
+  const MemoryPeak peak = model.peak(device);
+  CHECK(std::accumulate(peak.by_class.begin(), peak.by_class.end(), std::int64_t{0}) == peak.bytes);
+  CHECK(sum(model.composition(device, peak)) == peak.bytes);
+}
+
+}  // namespace
+
 TEST_CASE("every buffer that comes goes, and compositions add up, for all schedules with and without transfers") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
@@ -146,16 +166,42 @@ TEST_CASE("every buffer that comes goes, and compositions add up, for all schedu
       const MemoryModel model(program);
       for (std::int32_t d = 0; d < 4; ++d) {
         CAPTURE(d);
-        MemoryByClass left{};
-        for (const MemoryChange& change : model.changes(DeviceId{d})) {
-          left[static_cast<std::size_t>(change.cls)] += change.bytes;
-          CHECK(left[static_cast<std::size_t>(change.cls)] >= 0);
-        }
-        CHECK(left == MemoryByClass{});
-        const MemoryPeak peak = model.peak(DeviceId{d});
-        CHECK(std::accumulate(peak.by_class.begin(), peak.by_class.end(), std::int64_t{0}) == peak.bytes);
-        CHECK(sum(model.composition(DeviceId{d}, peak)) == peak.bytes);
+        check_that_all_goes(model, DeviceId{d});
       }
+    }
+  }
+}
+
+TEST_CASE("values of stages that branch and meet go wherever the stages stand") {
+  for (const char* placement : {"[[[0],[1],[2],[0]]]", "[[[0],[1],[2],[1]]]", "[[[0],[0],[1],[2]]]",
+                                "[[[0],[0],[0],[1]]]", "[[[0],[1],[1],[2]]]", "[[[0],[1],[2],[3]]]"}) {
+    CAPTURE(placement);
+    std::array<std::string, 4> lists;
+    std::array<std::string, 4> back;
+    const std::string holders = placement;
+    for (std::size_t s = 0; s < 4; ++s) {
+      const auto device = static_cast<std::size_t>(holders[3 + 4 * s] - '0');
+      lists[device] += " " + std::to_string(s) + "F0";
+      back[device] = " " + std::to_string(s) + "B0" + back[device];
+    }
+    std::string text = "num_stages: 4\nstage_edges: [[0,1],[0,2],[1,3],[2,3]]\nplacement: " + holders + "\n";
+    for (std::size_t d = 0; d < 4 && !lists[d].empty(); ++d)
+      text += "d" + std::to_string(d) + ":" + lists[d] + back[d] + "\n";
+    const Schedule made = schedule_from_text(text, "meet.txt");
+    StageCosts costs = two_stages();
+    StageMemory alike = costs.memory[0];
+    alike.input_bytes = alike.output_bytes = alike.output_grad_bytes = alike.input_grad_bytes = 1000;
+    costs.times.assign(4, costs.times[0]);
+    costs.memory.assign(4, alike);
+    costs.memory.front().input_bytes = costs.memory.front().input_grad_bytes = 0;
+    costs.memory.back().output_bytes = costs.memory.back().output_grad_bytes = 0;
+    Cluster cluster = two_devices();
+    cluster.devices.resize(4);
+    for (const Cluster* links : {static_cast<const Cluster*>(&cluster), static_cast<const Cluster*>(nullptr)}) {
+      CAPTURE((links != nullptr));
+      const Program program = lower(made, costs, links);
+      const MemoryModel model(program);
+      for (std::int32_t d = 0; d < made.num_devices; ++d) check_that_all_goes(model, DeviceId{d});
     }
   }
 }
@@ -186,12 +232,7 @@ TEST_CASE("what the shares of a divided vocabulary send for one value is added u
     const MemoryModel model(program);
     for (std::int32_t d = 0; d < 4; ++d) {
       CAPTURE(d);
-      MemoryByClass left{};
-      for (const MemoryChange& change : model.changes(DeviceId{d})) {
-        left[static_cast<std::size_t>(change.cls)] += change.bytes;
-        CHECK(left[static_cast<std::size_t>(change.cls)] >= 0);
-      }
-      CHECK(left == MemoryByClass{});
+      check_that_all_goes(model, DeviceId{d});
       // Of an input in flight one value is kept, of a head's input another; messages under way are those of the shares
       // of at most three microbatches.
       CHECK(model.peak(DeviceId{d}).bytes <= (6 + 3 + 3 * 4) * kValue);

@@ -17,6 +17,7 @@ class Step:
         self.rep, self.stage, self.op, self.number, self.count, self.cut, self.where = rep, stage, op, number, count, cut, where
         self.first_half = self.again = False  # of a pair; recompute drops its stash or is folded into it
         self.waits, self.start, self.end = [], None, None
+        self.values, self.given, self.taken = [], 0, 0  # values of others; values that stay on the device
 
     def shifted(self, by):  # §2.1
         number = self.number

@@ -225,19 +225,17 @@ class Memory:
         for m in sent:
             self.change("transfer", m.size)
         left = size - sum(m.size for m in sent)
-        if sent and left < 0:
-            left = size if self.everywhere(sent) else 0
+        here = s.given + self.leaves(s)
+        if self.sim.doc.get("stage_edges"):
+            left = size * here if here else max(0, left)
         self.change("transfer", left)
 
-    def everywhere(self, messages):
-        return len(messages) > 1 and len(messages) + 1 == self.sim.devices
-
     def added_up(self, s, size):
-        """Of the values that several stages send for one, one is left."""
-        came = [m for m in self.sim.values if m.taker == s.at and m.buffered]
-        more = sum(m.size for m in came) - size
-        if len(came) > 1 and more > 0:
-            self.change("transfer", -more - (size if self.everywhere(came) else 0))
+        """Of the values that several stages give for one, one is left."""
+        came = sum(m.size for m in self.sim.values if m.taker == s.at and m.buffered)
+        more = came + size * (s.taken + bool(s.values and not self.sim.case["routes"]) - 1)
+        if self.sim.doc.get("stage_edges") and more > 0:
+            self.change("transfer", -more)
 
     def leaves(self, s):
         return not self.sim.case["routes"] and any(s.at in t.values for t in self.steps)

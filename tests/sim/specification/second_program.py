@@ -314,6 +314,8 @@ class Simulator:
                     source = giver[op, s, k, j]
                     if self.steps[source].device != step.device and source not in sources:
                         sources.append(source)
+                    if self.doc.get("stage_edges") and self.steps[source].device == step.device:
+                        self.beside(self.steps[source], step, (k, j))
             step.waits = [["message" if self.case["routes"] else plain, s] for s in sources]
             step.values = sources
             step.waits += [list(w) for w in self.extra_waits.get(step.at, [])]
@@ -326,6 +328,11 @@ class Simulator:
             step = self.steps[after]
             kind = lambda b: "message" if self.case["routes"] and (b, after) in self.carried else plain
             step.waits += [[kind(b), b] for b in sorted(befores) if self.steps[b].device != step.device]
+
+    def beside(self, giver, taker, part):
+        first = lambda step: next((k, j) for k, j, _ in self.all_parts(step))
+        giver.given += part == first(giver)
+        taker.taken += part == first(taker)
 
     @staticmethod
     def reads(step, load):
