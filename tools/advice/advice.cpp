@@ -43,6 +43,16 @@ struct OwnRun {
   RunPredictor predictor;
 };
 
+/// The run's order as `candidates` have it: with the overlapped pairs, which the work of a rank does not tell, and
+/// whose messages wait for both halves. An order that none of them has comes back as it is.
+Schedule as_candidate(Schedule run, const std::vector<Candidate>& candidates) {
+  const auto same = std::ranges::find_if(candidates, &Candidate::is_run);
+  if (same == candidates.end()) return run;
+  Schedule schedule = same->schedule;
+  schedule.name = run.name;
+  return schedule;
+}
+
 /// Other costs that the run may have had, with the run's own step.
 struct Alternative {
   RunPredictor predictor;
@@ -157,6 +167,10 @@ std::vector<std::string> assumptions(const RunProfile& profile, const Advice& ad
   for (const std::string& note : run_profile_costs(profile, static_cast<std::int32_t>(profile.stages.size())).notes) {
     said.push_back("In schedules that split the backward, " + note + ".");
   }
+  if (advice.run_by != advice.runtime) {
+    said.push_back("The run was of a class of PyTorch (" + advice.run_by + "); schedules are files, which " +
+                   advice.runtime + " runs, so the same order as a file need not take the run's step.");
+  }
   if (advice.steps == 1) {
     said.emplace_back(
         "Only one step was not disturbed, so how far steps spread is not known, and not in the intervals.");
@@ -174,6 +188,11 @@ const AdvisedSchedule* Advice::best() const {
   return schedules.empty() || !schedules.front().fits ? nullptr : &schedules.front();
 }
 
+const AdvisedSchedule* Advice::own() const {
+  const auto found = std::ranges::find_if(schedules, [](const AdvisedSchedule& one) { return one.candidate.is_run; });
+  return found == schedules.end() ? nullptr : &*found;
+}
+
 const AdvisedSchedule& Advice::named(const std::string& name) const {
   std::vector<std::string_view> names;
   for (const AdvisedSchedule& schedule : schedules) {
@@ -189,7 +208,7 @@ bool Advice::has_gain() const { return best() != nullptr && best()->saves > unce
 
 Advice advise(const TracedRun& run, const AdviceOptions& options) {
   const RunProfile profile = profile_of(run, options);
-  const OwnRun own = own_run(run, options);
+  OwnRun own = own_run(run, options);
   const RuntimePreset& runtime = runtime_preset(profile.runtime, own.schedule);
   if (runtime.format.empty()) {
     throw Error("advise: no schedule can be given to the runtime '" + profile.runtime +
@@ -197,20 +216,19 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
                 "they would do to this run");
   }
   Advice advice;
+  advice.run_by = runtime.name;
   advice.runtime = runtime.runs_files_as.empty() ? runtime.name : runtime.runs_files_as;
   advice.format = runtime.format;
   advice.given = options.given;
   advice.num_devices = own.schedule.num_devices;
   advice.num_microbatches = own.schedule.num_microbatches;
-  judge_run(run, own.predictor.predict(own.schedule, 1), advice);
 
   const RunPredictor predictor(profile, advice.runtime, options);
   Candidates candidates = find_candidates(own.schedule, predictor, schedule_format(advice.format, {}));
+  own.schedule = as_candidate(std::move(own.schedule), candidates.found);
+  judge_run(run, own.predictor.predict(own.schedule, 1), advice);
   advice.left_out = std::move(candidates.left_out);
   predict_all(candidates, predictor, alternatives(profile, own.schedule, advice, options), options, advice);
-  const auto run_order = order_of(own.schedule);
-  for (AdvisedSchedule& schedule : advice.schedules)
-    schedule.is_run = order_of(schedule.candidate.schedule) == run_order;
   std::ranges::stable_sort(advice.schedules, [](const AdvisedSchedule& one, const AdvisedSchedule& other) {
     return std::pair(!one.fits, one.step_ns) < std::pair(!other.fits, other.step_ns);
   });
@@ -223,7 +241,9 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
 }
 
 AdvisedTimelines advised_timelines(const TracedRun& run, const Advice& advice, const AdviceOptions& options) {
-  const OwnRun own = own_run(run, options);
+  OwnRun own = own_run(run, options);
+  if (const AdvisedSchedule* same = advice.own())
+    own.schedule = as_candidate(std::move(own.schedule), {same->candidate});
   AdvisedTimelines timelines{.own = own.predictor.predict(own.schedule, 1, true), .fastest = {}};
   const AdvisedSchedule* best = advice.best();
   if (best == nullptr) return timelines;

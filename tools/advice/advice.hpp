@@ -22,7 +22,6 @@ struct AdvisedSchedule {
   double stashes = 0;             ///< most activations of a device, in stashes of 1/p of the model
   std::int64_t memory_bytes = 0;  ///< of the fullest device; 0: no network was given
   bool fits = true;               ///< in the memory limit
-  bool is_run = false;            ///< the order that was run
   bool ties = false;              ///< within `kSameStep` of the fastest one that fits: which is faster is not known
 };
 
@@ -31,6 +30,7 @@ inline constexpr double kSameStep = 0.02;
 
 struct Advice {
   std::string runtime;  ///< that runs the advised schedules, as in `--runtime`
+  std::string run_by;   ///< the runtime of the run; a class of PyTorch runs none of the advised files
   std::string format;   ///< of schedules that it takes, as in `--format`
   std::string given;    ///< `AdviceOptions::given`
   std::int32_t num_devices = 0;
@@ -47,6 +47,8 @@ struct Advice {
 
   /// The fastest one that fits; none where nothing does.
   const AdvisedSchedule* best() const;
+  /// The run's own order; none where the catalogue has no such order.
+  const AdvisedSchedule* own() const;
   /// The fastest one called `name`. Throws `Error` for others, with the nearest name.
   const AdvisedSchedule& named(const std::string& name) const;
   /// Whether the best one saves more than the uncertainty.

@@ -21,7 +21,7 @@ std::string advice_to_json(const Advice& advice) {
              {"bubble_fraction", each.bubble_fraction},
              {"stashes", each.stashes},
              {"fits", each.fits},
-             {"this_run", each.is_run},
+             {"this_run", each.candidate.is_run},
              {"ties", each.ties},
              {"command", schedule_command(advice, each)}};
     if (each.memory_bytes > 0) row["memory_bytes"] = each.memory_bytes;
@@ -33,6 +33,8 @@ std::string advice_to_json(const Advice& advice) {
   const Json document{{"format", "plumbline-advice"},
                       {"version", 1},
                       {"runtime", advice.runtime},
+                      {"run_by", advice.run_by},
+                      {"verdict", verdict_sentence(advice)},
                       {"devices", advice.num_devices},
                       {"microbatches", advice.num_microbatches},
                       {"measured_step_ns", whole(advice.measured_ns)},

@@ -10,12 +10,11 @@ namespace plumb {
 namespace {
 
 std::string run_text(const Advice& advice) {
-  const auto own = std::ranges::find_if(advice.schedules, &AdvisedSchedule::is_run);
   std::string text = "this run         " + std::to_string(advice.num_devices) + " devices, " +
                      std::to_string(advice.num_microbatches) + " microbatches, " + ns_text(advice.measured_ns) +
                      " a step (median of " + std::to_string(advice.steps) + ")\n";
   text += "its order        ";
-  text += own == advice.schedules.end() ? "none of the catalogue's" : own->candidate.name;
+  text += advice.own() == nullptr ? "none of the catalogue's" : advice.own()->candidate.name;
   text += ", predicted " + ns_text(advice.predicted_ns) + " (" +
           gain_text(advice.predicted_ns / advice.measured_ns - 1) + ")\n";
   text += "uncertainty      " + fixed_text(100 * advice.uncertainty, 1) +
@@ -39,19 +38,21 @@ std::string ties_text(const Advice& advice) {
   return "Within " + fixed_text(100 * kSameStep, 0) + " % of it, which is too close to call: " + names + ".\n";
 }
 
-std::string note_text(const AdvisedSchedule& schedule) {
-  if (schedule.is_run) return "this run";
+std::string note_text(const Advice& advice, const AdvisedSchedule& schedule) {
+  if (schedule.candidate.is_run) {
+    const std::string own = advice.run_by == advice.runtime ? "this run" : "this run's order, as a file";
+    return own + (schedule.fits ? "" : ", does not fit");
+  }
   if (!schedule.fits) return "does not fit";
   return schedule.ties ? "tie" : "";
 }
 
 std::string verdict_text(const Advice& advice) {
   const AdvisedSchedule* best = advice.best();
-  if (best == nullptr) return "No schedule fits in the memory limit.\n";
-  if (best->is_run) return "The run's own schedule is the fastest one that its runtime can run.\n" + ties_text(advice);
-  std::string text = name_text(*best) + " would save " + fixed_text(100 * best->saves, 1) + " % of a step";
-  text += advice.has_gain() ? ":\n" : ", which is within the uncertainty:\n";
-  return text + "  " + schedule_command(advice, *best) + '\n' + ties_text(advice);
+  const bool has_command = best != nullptr && !best->candidate.is_run;
+  std::string text = verdict_sentence(advice) + (has_command ? ":\n" : ".\n");
+  if (has_command) text += "  " + schedule_command(advice, *best) + '\n';
+  return best == nullptr ? text : text + ties_text(advice);
 }
 
 /// What a file of one pipeline leaves to whoever launches the job.
@@ -70,6 +71,19 @@ bool has_replicas(const Advice& advice) {
 }
 
 }  // namespace
+
+std::string verdict_sentence(const Advice& advice) {
+  const AdvisedSchedule* best = advice.best();
+  if (best == nullptr) return "No schedule fits in the memory limit";
+  const bool all_fit = std::ranges::all_of(advice.schedules, &AdvisedSchedule::fits);
+  const std::string others = all_fit ? "that its runtime can run" : "that fits in the memory limit";
+  if (best->candidate.is_run) return "The run's own schedule is the fastest one " + others;
+  const std::string within = std::abs(best->saves) > advice.uncertainty ? "" : ", which is within the uncertainty";
+  if (best->saves >= 0)
+    return name_text(*best) + " would save " + fixed_text(100 * best->saves, 1) + " % of a step" + within;
+  return "No schedule " + others + " is faster than this run; the best of them, " + name_text(*best) + ", is " +
+         fixed_text(-100 * best->saves, 1) + " % slower" + within;
+}
 
 std::string gain_text(double share) { return (share < 0 ? "" : "+") + fixed_text(100 * share, 1) + " %"; }
 
@@ -100,10 +114,10 @@ std::string advice_text(const Advice& advice, std::size_t rows) {
   const std::size_t shown = rows == 0 ? advice.schedules.size() : std::min(rows, advice.schedules.size());
   for (std::size_t k = 0; k < advice.schedules.size(); ++k) {
     const AdvisedSchedule& each = advice.schedules[k];
-    if (k >= shown && !each.is_run) continue;
+    if (k >= shown && !each.candidate.is_run) continue;
     table.add_row({name_text(each), std::to_string(each.stages_per_device), ns_text(each.step_ns), ns_text(each.low_ns),
                    ns_text(each.high_ns), gain_text(each.saves), percent_text(each.bubble_fraction),
-                   knows_bytes ? bytes_text(each.memory_bytes) : number_text(each.stashes), note_text(each)});
+                   knows_bytes ? bytes_text(each.memory_bytes) : number_text(each.stashes), note_text(advice, each)});
   }
   std::string text = run_text(advice) + '\n' + table.to_string() + '\n';
   if (shown < advice.schedules.size()) {

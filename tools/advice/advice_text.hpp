@@ -13,6 +13,9 @@ std::string advice_text(const Advice& advice, std::size_t rows);
 /// As a document: {"format":"plumbline-advice","version":1,...} (tools/commands/advise.md).
 std::string advice_to_json(const Advice& advice);
 
+/// What the fastest schedule that fits would save or cost, in a sentence without its end.
+std::string verdict_sentence(const Advice& advice);
+
 /// "-2.7 %", "+0.4 %".
 std::string gain_text(double share);
 

@@ -37,7 +37,32 @@ class CandidateFinder {
     }
   }
 
+  /// Marks the candidate that has the order of `run`; the layout without replicas is the last one that was added.
+  void mark_run(const Schedule& run, std::vector<Candidate>& found) {
+    const auto order = order_of(run);
+    auto same = std::ranges::find(orders_, order);
+    for (const ScheduleSpec& spec : schedule_catalogue()) {
+      if (same != orders_.end()) break;
+      if (spec.alias_of.empty() || !makes(spec, run, order)) continue;
+      add(spec, predictor_.goal(run.num_devices), params_.chunks, found);
+      same = std::ranges::find(orders_, order);
+    }
+    if (same != orders_.end()) found[static_cast<std::size_t>(same - orders_.begin())].is_run = true;
+  }
+
  private:
+  /// Whether the schedule is made in this order for as many devices, microbatches and stages as the run had.
+  bool makes(const ScheduleSpec& spec, const Schedule& run, const std::vector<std::vector<Action>>& order) {
+    try {
+      params_.chunks = run.num_stages == run.num_devices ? 0 : run.num_stages / run.num_devices;
+      params_.costs = nullptr;
+      params_.memory_limit = 0;
+      return order_of(generate(spec.name, params_)) == order;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   /// Why it cannot run; empty where it was added, or its order is there already.
   std::string add(const ScheduleSpec& spec, const SearchGoal& goal, std::int32_t chunks,
                   std::vector<Candidate>& found) {
@@ -58,7 +83,7 @@ class CandidateFinder {
       params_.memory_limit = 0;
       const bool for_costs = order_of(generate(spec.name, params_)) != order;
       orders_.push_back(std::move(order));
-      found.push_back({std::string(spec.name), chunks, replicas_, for_costs, std::move(schedule), {}});
+      found.push_back({std::string(spec.name), chunks, replicas_, for_costs, false, std::move(schedule), {}});
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -89,6 +114,7 @@ Candidates find_candidates(const Schedule& run, const RunPredictor& predictor, c
   Candidates candidates;
   CandidateFinder finder(predictor, format);
   finder.add_layout(run, 1, candidates);
+  finder.mark_run(run, candidates.found);
   for (std::int32_t replicas = 2; replicas * kLeastRanks <= run.num_devices; ++replicas) {
     const bool divides = run.num_devices % replicas == 0 && run.num_microbatches % replicas == 0;
     if (divides && predictor.reduction_ns(run.num_devices, replicas)) finder.add_layout(run, replicas, candidates);

@@ -16,6 +16,7 @@ struct Candidate {
   std::int32_t chunks = 0;    ///< as given to the generator; 0: its default
   std::int32_t replicas = 1;  ///< pipelines of devices / replicas ranks, each with its share of the microbatches
   bool for_costs = false;     ///< its order depends on the costs that it is made for
+  bool is_run = false;        ///< the order that was run
   Schedule schedule;          ///< of one of the pipelines
   std::vector<std::string> also_called;  ///< other schedules of the catalogue that have the same order here
 };
@@ -36,7 +37,8 @@ std::vector<std::vector<Action>> order_of(const Schedule& schedule);
 
 /// All synchronous schedules of the catalogue that can be written in `format` for the devices and microbatches of
 /// `run`, each with its own number of stages per device, and with two and four where it takes them. Where `predictor`
-/// knows what a reduction of gradients takes, also with fewer pipeline ranks and the rest as replicas.
+/// knows what a reduction of gradients takes, also with fewer pipeline ranks and the rest as replicas. Names of PyTorch
+/// for schedules that have another name here are tried only where nothing else has the order of `run` (`torch-gpipe`).
 Candidates find_candidates(const Schedule& run, const RunPredictor& predictor, const ScheduleFormat& format);
 
 }  // namespace plumb

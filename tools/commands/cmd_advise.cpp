@@ -106,7 +106,7 @@ std::string page(const TracedRun& run, const Advice& advice, const AdviceOptions
                                .choice = steps.size() > 1 ? "step " + std::to_string(calm[k]) : "",
                                .chosen = k == middle});
   }
-  if (advice.best() != nullptr && !advice.best()->is_run) {
+  if (advice.best() != nullptr && !advice.best()->candidate.is_run) {
     report.sections.push_back({.title = predicted.fastest.schedule + ", predicted, and this run",
                                .first = &predicted.fastest,
                                .second = &run.timeline()});

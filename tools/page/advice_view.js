@@ -19,8 +19,8 @@ function intervalTrack(advice, row, place) {
     element("i", { class: "step", style: `left:${place(row.step_ns)}%` }));
 }
 
-function adviceNote(row) {
-  if (row.this_run) return "this run";
+function adviceNote(advice, row) {
+  if (row.this_run) return advice.run_by === advice.runtime ? "this run" : "this run's order, as a file";
   if (!row.fits) return "does not fit";
   return row.ties ? "tie" : "";
 }
@@ -32,15 +32,7 @@ function adviceRow(advice, row, place) {
     percentText(row.bubble_fraction), held];
   return element("tr", { class: row.this_run ? "own" : null, title: row.command }, element("th", { scope: "row" }, name),
     element("td", { class: "wide" }, intervalTrack(advice, row, place)),
-    cells.map((cell) => element("td", { class: "number" }, String(cell))), element("td", { class: "dim mark" }, adviceNote(row)));
-}
-
-function adviceVerdict(advice) {
-  const best = advice.schedules[0];
-  if (!best?.fits) return "No schedule fits in the memory limit.";
-  if (best.this_run) return "The run's own schedule is the fastest one that its runtime can run.";
-  const sure = best.saves > advice.uncertainty ? "" : ", which is within the uncertainty";
-  return `${best.schedule} would save ${percentText(best.saves)} of a step${sure}.`;
+    cells.map((cell) => element("td", { class: "number" }, String(cell))), element("td", { class: "dim mark" }, adviceNote(advice, row)));
 }
 
 function adviceTable(advice, rows, place) {
@@ -65,7 +57,7 @@ function adviceCard({ advice }) {
     `step ${timeText(advice.measured_step_ns)} measured, ${timeText(advice.predicted_step_ns)} predicted · uncertainty ${percentText(advice.uncertainty)}`;
   const more = advice.schedules.length > few.length;
   return element("div", { class: "card" },
-    element("div", { class: "card-head" }, element("h2", {}, adviceVerdict(advice)),
+    element("div", { class: "card-head" }, element("h2", {}, `${advice.verdict}.`),
       element("div", { class: "controls" }, more ? choice("schedules shown", ["fastest", `all ${advice.schedules.length}`], 0, show) : null)),
     element("p", { class: "facts spaced" }, facts), box,
     best && !best.this_run ? element("p", { class: "note spaced" }, "To have the fastest one: ", element("code", {}, best.command)) : null,

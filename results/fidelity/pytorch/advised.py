@@ -13,7 +13,7 @@ import statistics
 
 from score import Run, plumbline
 
-NAMES = {"1F1B": ["1f1b"], "GPipe": ["gpipe"], "Interleaved1F1B": ["interleaved", "torch-interleaved"],
+NAMES = {"1F1B": ["1f1b"], "GPipe": ["torch-gpipe", "gpipe"], "Interleaved1F1B": ["interleaved", "torch-interleaved"],
          "ZBVZeroBubble": ["torch-zbv", "zb-v"], "DualPipeV": ["torch-dualpipev", "dualpipev"]}
 
 

@@ -53,8 +53,9 @@ TEST_CASE("the run's own order is found, and its prediction is the measure of th
   CHECK(advice.num_devices == 4);
   CHECK(advice.num_microbatches == 8);
   const AdvisedSchedule& own = row(advice, "zb-h1");
-  CHECK(own.is_run);
-  CHECK(std::ranges::count_if(advice.schedules, &AdvisedSchedule::is_run) == 1);
+  CHECK(advice.own() == &own);
+  const auto is_run = [](const AdvisedSchedule& one) { return one.candidate.is_run; };
+  CHECK(std::ranges::count_if(advice.schedules, is_run) == 1);
   CHECK(own.step_ns == doctest::Approx(advice.measured_ns));
   CHECK(own.saves == doctest::Approx(0));
   CHECK(advice.uncertainty >= std::abs(advice.predicted_ns / advice.measured_ns - 1));
@@ -95,6 +96,55 @@ TEST_CASE("a memory limit moves what does not fit behind everything that does") 
   CHECK_FALSE(row(advice, "zb-h2").fits);
   CHECK(std::ranges::is_partitioned(advice.schedules, &AdvisedSchedule::fits));
   CHECK(advise(run, {.memory_limit = 0.5}).best() == nullptr);
+}
+
+TEST_CASE("the own order of a real run of DualPipeV has its pairs, as its row has, so that other rows are not scaled") {
+  const TracedRun run = read_traced_run(testing::real_run("dualpipev"));
+  const Advice advice = advise(run, {});
+  REQUIRE(advice.own() != nullptr);
+  CHECK(advice.own()->candidate.name == "dualpipev");
+  CHECK(advice.own()->step_ns == doctest::Approx(advice.measured_ns));
+  // PyTorch sends what the halves of a pair make when both are done: without that the step is predicted shorter.
+  Schedule unpaired = advice.own()->candidate.schedule;
+  for (DeviceList& list : unpaired.devices) {
+    for (Action& action : list.actions) action.overlaps_next = 0;
+  }
+  const AdviceOptions options;
+  const RunPredictor predictor(run.known_profile(), "pytorch", options);
+  CHECK(advice.predicted_ns > 1.01 * static_cast<double>(predictor.predict(unpaired, 1).step_time));
+}
+
+TEST_CASE(
+    "a real run of ScheduleGPipe has the order of torch-gpipe, and its row is of a file that another runtime runs") {
+  const Advice advice = advise(read_traced_run(testing::real_run("class-gpipe")), {});
+  REQUIRE(advice.own() != nullptr);
+  CHECK(advice.own()->candidate.name == "torch-gpipe");
+  CHECK(schedule_command(advice, *advice.own()) ==
+        "plumbline schedule torch-gpipe -p 4 -m 8 --format torch-comms -o torch-gpipe.csv");
+  CHECK(advice.run_by == "pytorch-single");
+  CHECK(advice.runtime == "pytorch");
+  const std::string text = advice_text(advice, 0);
+  CHECK(text.find("its order        torch-gpipe, ") != std::string::npos);
+  CHECK(text.find("  this run's order, as a file\n") != std::string::npos);
+  CHECK(text.find("The run was of a class of PyTorch (pytorch-single); schedules are files, which pytorch runs") !=
+        std::string::npos);
+  CHECK(advice_text(advice_of_zb_h1(), 0).find("as a file") == std::string::npos);
+}
+
+TEST_CASE("where all that fits is slower than the run, the advice says so and by how much") {
+  const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
+  const Advice advice = advise(run, {.memory_limit = 1});
+  REQUIRE(advice.best() != nullptr);
+  CHECK(advice.best()->saves < -0.5);
+  const std::string verdict = verdict_sentence(advice);
+  CHECK(verdict.starts_with("No schedule that fits in the memory limit is faster than this run; the best of them, " +
+                            advice.best()->candidate.name + ", is "));
+  CHECK(verdict.ends_with(" % slower"));
+  CHECK(advice_text(advice, 12).find("would save") == std::string::npos);
+  CHECK(advice_text(advice, 12).find("this run, does not fit") != std::string::npos);
+  // Those that are not told apart from the run say so.
+  const Advice same = advise(run, {});
+  CHECK(verdict_sentence(same).find("within the uncertainty") != std::string::npos);
 }
 
 TEST_CASE("orders that are searched keep the memory limit, and can be saved by their names") {
@@ -185,7 +235,7 @@ TEST_CASE("torchtitan leaves the traces of PyTorch: named, it is advised its own
   const Advice advice = advise(run, options);
   CHECK(advice.runtime == "torchtitan");
   CHECK(advice.format == "torch-csv");
-  CHECK(row(advice, "zb-h1").is_run);
+  CHECK(advice.own() == &row(advice, "zb-h1"));
   CHECK(row(advice, "zb-h1").step_ns == doctest::Approx(advice.measured_ns));
   // It reads this order from a file, and runs it as PyTorch does; 1F1B it runs by the class, which waits for every
   // send.
