@@ -117,6 +117,19 @@ class StepReader {
     return causes;
   }
 
+  /// Counts the stashes of the rank: F leaves one per microbatch, which B or W takes away. What a forward left that is
+  /// not in the trace is not known, so that what takes it away takes nothing.
+  void count_stashes(const Action& action, DeviceSummary& device) {
+    if (action.op != Op::kF && action.op != Op::kB && action.op != Op::kW) return;
+    for (std::int32_t more = 0; more <= action.merged; ++more) {
+      const auto key =
+          std::pair(action.stage, MicrobatchId{static_cast<std::int32_t>(index(action.microbatch)) + more});
+      if (action.op == Op::kF) stashes_.insert(key);
+      if (action.op != Op::kF) stashes_.erase(key);
+    }
+    device.peak_activations = std::max(device.peak_activations, static_cast<double>(stashes_.size()));
+  }
+
   void add_work(std::size_t rank, const TracedAction& work, DeviceSummary& device, Timeline& timeline) {
     Span span{.action = work.action,
               .device = DeviceId{static_cast<std::int32_t>(rank)},
@@ -137,6 +150,7 @@ class StepReader {
     if (work.action.op != Op::kR) device.useful += took;
     device.last_end = std::max(device.last_end, span.end);
     timeline.spans.push_back(span);
+    count_stashes(work.action, device);
   }
 
   void add_rank(std::size_t rank, Timeline& timeline) {
@@ -147,6 +161,7 @@ class StepReader {
       return;
     }
     const std::size_t first = timeline.spans.size();
+    stashes_.clear();
     for (const TracedAction& work : runs_[rank].work) {
       if (work.step == step_) add_work(rank, work, device, timeline);
     }
@@ -186,6 +201,7 @@ class StepReader {
   const TracedProducers& producers_;
   Arrivals arrivals_;
   std::int32_t step_;
+  std::set<std::pair<StageId, MicrobatchId>> stashes_;  ///< of the rank that is being added
   std::int64_t begin_ = 0;
   std::int64_t end_ = 0;
   std::map<std::tuple<StageId, bool, MicrobatchId>, const TracedAction*> sends_;

@@ -127,6 +127,18 @@ TEST_CASE("the gaps of a small run are split by hand") {
   CHECK(idle_by(second, IdleCause::kDrain) == 140'000);
 }
 
+TEST_CASE("the most stashes of a rank are counted from its forwards and backwards, as the order's bound says") {
+  const auto peaks = [](const std::vector<std::string>& files) {
+    std::vector<double> counted;
+    for (const DeviceSummary& device : read_traced_run(files).timeline().devices)
+      counted.push_back(device.peak_activations);
+    return counted;
+  };
+  CHECK(peaks(testing::real_run("zb-h1")) == std::vector<double>{4, 4, 4, 4});
+  CHECK(peaks(testing::real_run("class-1f1b")) == std::vector<double>{4, 3, 2, 1});
+  CHECK(peaks(testing::real_run("class-gpipe")) == std::vector<double>{8, 8, 8, 8});
+}
+
 TEST_CASE("clocks that differ are aligned: the split of the step no longer depends on them") {
   const TracedRun right = read_traced_run(small_run());
   const TracedRun run = read_traced_run(small_run(-0 + 7'000'000));
