@@ -255,6 +255,7 @@ struct JobPrices::State {
         shape(of, parallelism),
         clock(cluster, parallelism, rates),
         alike(known_alike.empty() ? first_alike(of.layers) : std::move(known_alike)) {
+    require_format(rates, parallelism.format);
     shape.any_layout = rates.any_layout;
     set_work(network, alike, shape, cluster.devices.front(), work);
     plain_chain = is_plain_chain(of.layers);

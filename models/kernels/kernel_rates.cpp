@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 
+#include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
 
 namespace plumb {
@@ -103,6 +105,21 @@ double KernelRates::collective_s(CollectiveOp op, const DeviceGroup& group, doub
   reached.between.bytes_per_s *= between_share;
   reached.switch_reduces = switch_reduces;
   return static_cast<double>(collective_ns) / kNsPerSecond + collective_seconds(op, reached, bytes);
+}
+
+bool KernelRates::has_format(MatrixFormat format) const {
+  return format == MatrixFormat::kBf16 || !says_formats || peak(format) > peak(MatrixFormat::kBf16);
+}
+
+void require_format(const KernelRates& rates, MatrixFormat format) {
+  if (rates.has_format(format)) return;
+  std::string all;
+  for (std::size_t k = 0; k < kMatrixFormatCount; ++k) {
+    if (rates.has_format(static_cast<MatrixFormat>(k)))
+      all += (all.empty() ? "" : ", ") + std::string(kMatrixFormatNames[k]);
+  }
+  throw Error("products in " + std::string(kMatrixFormatNames[static_cast<std::size_t>(format)]) + ": " + rates.device +
+              " has no such products, expected a format that it has: " + all);
 }
 
 std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {

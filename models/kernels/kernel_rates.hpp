@@ -49,6 +49,7 @@ struct KernelRates {
   double expected_error = 0;     ///< mean relative error on measured steps that took no part; 0: not known
   /// Peak of products by format, in multiples of the cluster's `flops_per_s` (16 bits).
   std::array<double, kMatrixFormatCount> peaks{1, 1, 1, 1, 1, 1};
+  bool says_formats = false;  ///< the document gives `peaks`; otherwise nothing is known of other formats than 16 bits
 
   double gemm_efficiency = 0.8;                                 ///< largest share of the peak
   std::array<double, kProductPassCount> gemm_by_pass{1, 1, 1};  ///< factor on it
@@ -86,6 +87,8 @@ struct KernelRates {
   double memory_share(Movement movement) const { return memory_shares[static_cast<std::size_t>(movement)]; }
   void set_memory_shares(double share) { memory_shares.fill(share); }
   double peak(MatrixFormat format) const { return peaks[static_cast<std::size_t>(format)]; }
+  /// Whether the device multiplies in this format: faster than in 16 bits, or nothing is known of it.
+  bool has_format(MatrixFormat format) const;
 
   /// Seconds of a collective of `group`, whose links are those of the cluster; one rank: 0.
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const;
@@ -96,6 +99,9 @@ struct KernelRates {
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
+
+/// Throws `Error`, which names the formats that there are, for products in a format that the device does not have.
+void require_format(const KernelRates& rates, MatrixFormat format);
 
 /// Seconds of kernels on `device` at speed 1, without collectives; what the host needs to start them.
 struct KernelTime {

@@ -154,7 +154,10 @@ void read_version_1(const JsonValue& root, KernelRates& rates) {
 /// What version 2 has beyond numbers of one name.
 void read_version_2(const JsonValue& root, KernelRates& rates) {
   rates.basis = choice_or_first<RatesBasis>(root, "basis", kBasisNames);
-  if (const auto peaks = root.find("peaks")) read_by_name(*peaks, kMatrixFormatNames, 64, rates.peaks.data());
+  if (const auto peaks = root.find("peaks")) {
+    read_by_name(*peaks, kMatrixFormatNames, 64, rates.peaks.data());
+    rates.says_formats = true;
+  }
   if (const auto passes = root.find("gemm_by_pass")) {
     read_by_name(*passes, kProductPassNames, 2, rates.gemm_by_pass.data());
   }
@@ -249,7 +252,7 @@ KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_
 std::string kernel_rates_to_json(const KernelRates& rates) {
   RatesJson json{{"format", "plumbline-device"}, {"version", 2}, {"device", rates.device}, {"source", rates.source}};
   json["basis"] = kBasisNames[static_cast<std::size_t>(rates.basis)];
-  json["peaks"] = by_name(kMatrixFormatNames, rates.peaks.data());
+  if (rates.says_formats) json["peaks"] = by_name(kMatrixFormatNames, rates.peaks.data());
   json["gemm_by_pass"] = by_name(kProductPassNames, rates.gemm_by_pass.data());
   json["memory"] = by_name(kMovementNames, rates.memory_shares.data());
   json["switch_reduces"] = rates.switch_reduces;

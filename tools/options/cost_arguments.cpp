@@ -225,7 +225,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
   input.description = network.name + " on " + cluster.name + job_text(parallelism) + ", layers " +
-                      to_string(*input.partition) + "; " + standing_text(arguments, documents, true);
+                      to_string(*input.partition) + "; " + standing_text(arguments, documents, true) +
+                      unknown_format_text(*input.job_rates, parallelism.format);
   return input;
 }
 

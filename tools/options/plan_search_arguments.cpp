@@ -392,6 +392,9 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   set_cuts(arguments, question);
   question.job = question.job_on(question.cluster, question.limits);
   question.ranges.parallelisms = parallelisms_of(arguments, question);
+  if (const auto& jobs = question.ranges.parallelisms; !jobs.empty()) {
+    require_format(question.used_rates(), jobs.front().format);  // all have the same
+  }
   Numbers places;
   for (std::int64_t p = 1; p <= std::min(kLongestPipeline, question.job.num_devices); ++p) places.push_back(p);
   for (const std::int64_t p : range_or(arguments.places, "plan: --pp", places)) {

@@ -20,6 +20,13 @@ std::string rates_text(const KernelRates& rates) {
   }
 }
 
+std::string unknown_format_text(const KernelRates& rates, MatrixFormat format) {
+  if (format == MatrixFormat::kBf16 || rates.says_formats) return "";
+  return "; whether " + rates.device + " multiplies in " +
+         std::string(kMatrixFormatNames[static_cast<std::size_t>(format)]) +
+         " is not known: products take what they take in 16 bits";
+}
+
 std::string rates_basis_name(RatesBasis basis) {
   switch (basis) {
     case RatesBasis::kMeasured:

@@ -10,6 +10,10 @@ namespace plumb {
 /// "rates fitted to 118 measured steps; ...", or a warning that they are assumptions.
 std::string rates_text(const KernelRates& rates);
 
+/// Said behind it where nothing is known of the format that products are asked in: "; whether V100 multiplies in fp8 is
+/// not known, ..."; otherwise empty.
+std::string unknown_format_text(const KernelRates& rates, MatrixFormat format);
+
 /// "assumed", "fitted" or "measured", for documents.
 std::string rates_basis_name(RatesBasis basis);
 

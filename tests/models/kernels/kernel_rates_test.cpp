@@ -4,6 +4,7 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
+#include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("models");
 
@@ -81,6 +82,7 @@ TEST_CASE("the document of a device round-trips, and mistakes are named by place
   rates.host_ns = 7;
   rates.basis = RatesBasis::kMeasured;
   rates.peaks = {1, 2, 2, 2, 2, 4};
+  rates.says_formats = true;
   rates.memory_shares = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8};
   rates.gemms = {{{.m = 1, .n = 2, .k = 3, .count = 4, .pass = ProductPass::kWeightGrad}, 0.5}};
   rates.attentions = {{{.rows = 1, .columns = 2, .heads = 3, .key_width = 4, .value_width = 5}, 0.25}};
@@ -110,6 +112,28 @@ TEST_CASE("built-in rates are found by the beginning of a device's name") {
   device.name = "unheard of";
   device.compute_efficiency = 0.37;
   CHECK(kernel_rates_of(device).gemm_efficiency == 0.37);
+}
+
+TEST_CASE("a format that a device does not multiply in is refused with those that it has") {
+  const auto refused = [](const char* cluster, MatrixFormat format) {
+    return testing::error_message(
+        [&] { require_format(kernel_rates_of(load_cluster(cluster).devices.front()), format); });
+  };
+  CHECK(refused("a100", MatrixFormat::kFp8) ==
+        "products in fp8: A100 has no such products, expected a format that it has: bf16");
+  CHECK(
+      refused("h100", MatrixFormat::kMxFp8) ==
+      "products in mxfp8: H100 has no such products, expected a format that it has: bf16, fp8, fp8-current, fp8-block");
+  CHECK(refused("mi300x", MatrixFormat::kNvFp4)
+            .ends_with("expected a format that it has: bf16, fp8, fp8-current, fp8-block"));
+  for (const char* cluster : {"h100", "h200", "b200", "gb300", "mi300x", "mi355x"}) {
+    CAPTURE(cluster);
+    CHECK(refused(cluster, MatrixFormat::kFp8) == "");
+    CHECK(refused(cluster, MatrixFormat::kBf16) == "");
+  }
+  CHECK(refused("b200", MatrixFormat::kNvFp4) == "");
+  CHECK(refused("v100", MatrixFormat::kFp8) == "");  // no document says what it has
+  CHECK_FALSE(kernel_rates_of(load_cluster("v100").devices.front()).says_formats);
 }
 
 TEST_CASE("a kernel takes its work or its traffic, whichever is longer, and the host its launches") {

@@ -61,12 +61,22 @@ TEST_CASE("a precision that a system does not have is refused with those that it
   titan.precision = "nvfp4";
   CHECK_THROWS_WITH_AS(plan_question(titan), doctest::Contains("expected mixed,fp8-current,mxfp8"), Error);
   titan.precision = "mxfp8";
+  titan.cluster = "b200";
   CHECK(plan_question(titan).ranges.parallelisms.front().format == MatrixFormat::kMxFp8);
   // So is the format of a launch file that was written for another system.
   titan.precision = "";
   titan.computes = Parallelism{};
   titan.computes->format = MatrixFormat::kFp8Block;
   CHECK_THROWS_WITH_AS(plan_question(titan), doctest::Contains("--precision fp8-block: torchtitan"), Error);
+}
+
+TEST_CASE("a precision that the devices do not have is refused before anything is searched") {
+  PlanSearchArguments job = asked("llama3-8b", "none");
+  job.cluster = "a100";
+  job.precision = "fp8";
+  CHECK_THROWS_WITH_AS(plan_question(job), doctest::Contains("products in fp8: A100 has no such products"), Error);
+  job.precision = "mixed";
+  CHECK_NOTHROW(plan_question(job));
 }
 
 TEST_CASE("tables of words are priced as Megatron-LM pads them, and as they are for other systems") {
