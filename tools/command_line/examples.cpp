@@ -57,7 +57,7 @@ constexpr std::array kCommandExamples{
     CommandExamples{
         "trace",
         {{{"trace rank*.json.gz", "where the bubbles of a run of PyTorch are"},
-          {"trace rank*.json.gz --summary --json measured.json", "the run as a timeline"},
+          {"trace rank*.json.gz -o measured.json", "the run as a timeline, for `compare`"},
           {"trace rank*.json.gz --summary --profile run-profile.json", "its times, for `simulate --profile`"}}}},
     CommandExamples{"advise",
                     {{{"advise rank*.json.gz", "which schedule would be faster"},
