@@ -84,6 +84,7 @@ LaunchJob deepspeed_job(const Settings& settings) {
   const bool half = settings.flag("fp16.enabled") || settings.text("fp16.enabled", "") == "auto";
   if (!half && !settings.flag("bf16.enabled") && !settings.flag("bfloat16.enabled")) ranks.precision = Precision{};
   if (half) ranks.precision.gradient_bytes = 2;
+  job.half = half;
   run_by_deepspeed(settings.flag("bf16.enabled") || settings.flag("bfloat16.enabled"), job);
   note_deepspeed(settings, job);
   return job;

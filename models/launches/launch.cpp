@@ -1,6 +1,7 @@
 #include "models/launches/launch.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "models/ground/error.hpp"
 
@@ -14,7 +15,41 @@ std::string ranks_text(const LaunchJob& job) {
   return text + " x pp " + std::to_string(job.pipeline);
 }
 
+/// At most 2^40, because degrees of a file can be anything.
+std::int64_t product_of(std::initializer_list<std::int64_t> factors) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor == 0) return 0;
+    product = factor > kMost / product ? kMost : product * factor;
+  }
+  return product;
+}
+
+/// What `PipelineEngine` and `_batch_assertion` of DeepSpeed refuse.
+void refuse_as_deepspeed(const LaunchJob& job) {
+  if (job.runtime != "deepspeed") return;
+  if (job.pipeline > 1 && job.parallelism.zero > ZeroStage::kOptimizer) {
+    throw Error(job.source + ": ZeRO " + std::to_string(static_cast<int>(job.parallelism.zero)) + " beside " +
+                std::to_string(job.pipeline) + " pipeline stages: DeepSpeed does not have it, expected ZeRO 0 or 1");
+  }
+  const std::int64_t runs = product_of({job.parallelism.microbatch_size, job.accumulation, job.parallelism.data});
+  if (job.batch > 0 && job.accumulation > 0 && job.batch != runs) {
+    throw Error(job.source + ": the batch of " + std::to_string(job.batch) + " samples, expected " +
+                std::to_string(runs) + ": " + std::to_string(job.parallelism.microbatch_size) +
+                " per microbatch, accumulated " + std::to_string(job.accumulation) + " times on " +
+                std::to_string(job.parallelism.data) +
+                " data-parallel ranks (DeepSpeed refuses another one; without an accumulation it follows)");
+  }
+}
+
 }  // namespace
+
+std::int64_t LaunchJob::model_ranks() const { return product_of({parallelism.tensor, parallelism.context, pipeline}); }
+
+std::int64_t LaunchJob::devices() const {
+  return nodes > 0 ? product_of({nodes, per_node}) : product_of({data_ranks, model_ranks()});
+}
 
 void place_launch(LaunchJob& job, std::int64_t devices) {
   constexpr std::int64_t kMostLaunched = std::int64_t{1} << 30;
@@ -29,6 +64,7 @@ void place_launch(LaunchJob& job, std::int64_t devices) {
                 "; --cluster NAME-NODESxDEVICES gives another number");
   }
   job.parallelism.data = devices / copy;
+  refuse_as_deepspeed(job);
   const std::int64_t at_once = job.parallelism.microbatch_size * job.parallelism.data;
   if (job.batch == 0) {
     job.microbatches = job.accumulation;

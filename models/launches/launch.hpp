@@ -45,19 +45,21 @@ struct LaunchJob {
   std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it
   std::int64_t nodes = 0;         ///< of the job; 0: not said
   std::int64_t per_node = 0;      ///< devices of a node; 0: not said
-  std::int64_t data_ranks = 0;    ///< that the samples of a step say; 0: they do not
+  std::int64_t data_ranks = 0;    ///< that degrees or the samples of a step say; 0: they do not
+  bool half = false;              ///< 16 bits are fp16, which costs what bf16 costs
   std::int64_t microbatches = 0;  ///< of a step; 0 before `place_launch`
   std::vector<LaunchNote> notes{};
 
-  /// Ranks that hold one copy of the model.
-  std::int64_t model_ranks() const { return parallelism.tensor * parallelism.context * pipeline; }
-  /// Devices that the file says, as nodes or by its samples; 0: it does not.
-  std::int64_t devices() const { return nodes > 0 ? nodes * per_node : data_ranks * model_ranks(); }
+  /// Ranks that hold one copy of the model; 2^40 for more.
+  std::int64_t model_ranks() const;
+  /// Devices that the file says, as nodes, by its degrees or by its samples; 0: it does not; 2^40 for more.
+  std::int64_t devices() const;
   void note(LaunchNote::Kind kind, std::string text) { notes.push_back({kind, std::move(text)}); }
 };
 
 /// Spreads `job` over `devices`: sets the data degree and the microbatches of a step. Throws `Error` where they are no
-/// multiple of what one copy of the model takes, or the batch none of what all copies take at once.
+/// multiple of what one copy of the model takes, or the batch none of what all copies take at once, and for jobs that
+/// DeepSpeed refuses: ZeRO 2 or 3 beside a pipeline, three sizes of a batch that contradict each other on the devices.
 void place_launch(LaunchJob& job, std::int64_t devices);
 
 }  // namespace plumb

@@ -81,6 +81,7 @@ void set_precision(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
   if (!computes_in_16_bits(settings)) ranks.precision = Precision{};
   const bool half = settings.flag("fp16") || settings.flag("fp16.enabled");
+  job.half = half || is_text(settings, "precision", {"16", "fp16", "16_mixed"});
   const bool wide = settings.flag("accumulate_allreduce_grads_in_fp32", !half);
   if (ranks.precision == kMixedPrecision &&
       (settings.flag("grad_reduce_in_bf16") || settings.flag("ddp.grad_reduce_in_bf16") ||

@@ -219,6 +219,8 @@ class MegatronLayers {
 
   LayerSpec latent(LayerSpec layer) const {
     layer.kind = LayerKind::kLatentAttention;
+    // Megatron-LM's MLASelfAttention looks at none of these; scripts keep them from what they were copied from.
+    for (const char* name : {"group_query_attention", "num_query_groups", "kv_channels"}) settings_.note_read(name);
     layer.query_rank = size_of(settings_, "q_lora_rank", 0, 0);
     layer.key_rank = size_of(settings_, "kv_lora_rank", 32);
     layer.head_width = size_of(settings_, "qk_head_dim", 128);

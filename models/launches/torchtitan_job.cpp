@@ -51,10 +51,13 @@ void set_titan_degrees(const Settings& settings, LaunchJob& job) {
   const std::string shard =
       first_of(settings, {"parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree",
                           "training.data_parallel_degree"});
-  if (settings.whole(shard, -1, -1) == 1) ranks.zero = ZeroStage::kNone;
-  const bool copies =
-      ranks_of(settings, {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"}) > 1;
-  if (copies && ranks.zero != ZeroStage::kNone) {
+  const std::int64_t shards = settings.whole(shard, -1, -1);
+  if (shards > 1 << 20) settings.fail(shard, "expected at most 1048576");
+  if (shards == 1) ranks.zero = ZeroStage::kNone;
+  const std::int64_t copies =
+      ranks_of(settings, {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
+  if (shards > 0) job.data_ranks = shards * copies;
+  if (copies > 1 && ranks.zero != ZeroStage::kNone) {
     job.note(LaunchNote::kNotModelled,
              "data_parallel_replicate_degree: weights are priced as sharded over all data ranks");
   }

@@ -48,7 +48,10 @@ void take_degrees(const LaunchedRun& run, LaunchJob& job) {
   };
   take(given.tensor, job.parallelism.tensor);
   take(given.context, job.parallelism.context);
-  take(given.microbatch_size, job.parallelism.microbatch_size);
+  if (take(given.microbatch_size, job.parallelism.microbatch_size) && job.batch > 0 && job.runtime == "deepspeed") {
+    job.accumulation = 0;  // follows from the batch
+  }
+  if (given.zero) job.parallelism.zero = static_cast<ZeroStage>(*given.zero);
   const bool other_devices = take(run.size.devices, job.pipeline);
   const bool recut = take(run.size.chunks, job.chunks) || other_devices;
   if (recut) job.partition = {};
@@ -117,6 +120,19 @@ LaunchJob LaunchArguments::read() const {
   return read_launch(read_text_file(path, kLaunchFile), file, context);
 }
 
+namespace {
+
+/// "h100-64x8": as many nodes of the cluster as the degrees of the file take, where that is known and more than it has.
+std::string cluster_of_degrees(const LaunchJob& job, const std::string& name) {
+  const Cluster cluster = load_cluster(name);
+  const auto per_node = static_cast<std::int64_t>(cluster.devices_per_node);
+  const std::int64_t devices = job.devices();
+  if (devices <= std::ssize(cluster.devices) || per_node < 1 || devices % per_node != 0) return name;
+  return name + "-" + std::to_string(devices / per_node) + "x" + std::to_string(per_node);
+}
+
+}  // namespace
+
 std::string launch_cluster(const LaunchJob& job, const std::string& name) {
   if (name.empty()) {
     const std::string size = job.nodes * job.per_node > 0 ? " (the file says " + std::to_string(job.nodes) +
@@ -125,7 +141,8 @@ std::string launch_cluster(const LaunchJob& job, const std::string& name) {
                                                           : "";
     throw Error("--job: the cluster is missing, expected --cluster NAME" + size + " or --cluster NAME-NODESxDEVICES");
   }
-  if (is_document_path(name) || says_size(name) || job.nodes * job.per_node == 0) return name;
+  if (is_document_path(name) || says_size(name)) return name;
+  if (job.nodes * job.per_node == 0) return cluster_of_degrees(job, name);
   return name + "-" + std::to_string(job.nodes) + "x" + std::to_string(job.per_node);
 }
 

@@ -8,6 +8,7 @@
 
 #include "models/ground/error.hpp"
 #include "tools/options/memory_limit_argument.hpp"
+#include "tools/options/plan_runtimes.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -32,7 +33,7 @@ struct JobChange {
   std::string option() const { return text.substr(0, text.find(' ')); }
 };
 
-std::vector<JobChange> changes_of(const TightJob& job) {
+std::vector<JobChange> changes_of(const TightJob& job, const Schedule& schedule) {
   const Parallelism now = job.costs.job.parallelism({}, {});
   std::vector<JobChange> changes;
   for (const char* recompute : {"selective", "full"}) {
@@ -41,6 +42,7 @@ std::vector<JobChange> changes_of(const TightJob& job) {
                        [recompute](JobOptions& options) { options.costs.job.degrees.recompute = recompute; }});
   }
   for (auto zero = static_cast<std::int64_t>(now.zero) + 1; now.replicas() > 1 && zero <= 3; ++zero) {
+    if (schedule.num_devices > 1 && !has_zero_beside_pipeline(job.simulation.runtime, zero)) continue;
     changes.push_back(
         {"--zero " + std::to_string(zero), [zero](JobOptions& options) { options.costs.job.degrees.zero = zero; }});
   }
@@ -146,7 +148,7 @@ std::optional<MemoryRelief> together(const Reliefs& reliefs, const std::vector<T
 }  // namespace
 
 std::vector<MemoryRelief> memory_reliefs(const TightJob& job, const Schedule& schedule, const Timeline& timeline) {
-  const std::vector<JobChange> changes = changes_of(job);
+  const std::vector<JobChange> changes = changes_of(job, schedule);
   const Reliefs reliefs(job, schedule, timeline);
   std::vector<TriedChange> tried;
   for (const JobChange& change : changes) {

@@ -116,6 +116,15 @@ const PlanRuntime* plan_runtime(const std::string& name) {
   throw_unknown("runtime", dashed_name(name), plan_runtime_names());
 }
 
+bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero) {
+  const std::string plain(runtime_called(plain_name(simulated)));
+  const auto found = std::ranges::find_if(  // "megatron-batched" is one of Megatron-LM's
+      kRuntimes, [&](const PlanRuntime& runtime) { return plain.starts_with(plain_name(runtime.name)); });
+  if (found == kRuntimes.end()) return true;
+  const std::string digit = std::to_string(zero);
+  return found->zero.find(digit) != std::string_view::npos || found->zero_too.find(digit) != std::string_view::npos;
+}
+
 std::vector<std::string> schedules_of(const PlanRuntime& runtime) {
   return runtime.schedules.empty() ? schedules_of_csv() : split(std::string(runtime.schedules), ',');
 }

@@ -38,6 +38,10 @@ std::vector<std::string_view> plan_runtime_names();
 /// The row called `name`; nullptr for "none" and "". Throws `Error` for unknown names.
 const PlanRuntime* plan_runtime(const std::string& name);
 
+/// Whether the system whose rules a simulation follows (`--runtime`) has this ZeRO stage beside a pipeline. Where
+/// nothing is known of the system it has all of them.
+bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero);
+
 /// Names of the schedules that it runs.
 std::vector<std::string> schedules_of(const PlanRuntime& runtime);
 

@@ -48,8 +48,9 @@ std::string launch_text(const LaunchJob& job) {
   if (ranks.recompute_layers > 0) {
     recompute += ", of every stage the first " + std::to_string(ranks.recompute_layers) + " layers";
   }
-  table.add_row({"products", std::string(kMatrixFormatNames[static_cast<std::size_t>(ranks.format)]) +
-                                 (ranks.precision.activation_bytes == 4 ? " (32 bits)" : "")});
+  const bool half = job.half && ranks.format == MatrixFormat::kBf16;
+  const std::string format(half ? "fp16" : kMatrixFormatNames[static_cast<std::size_t>(ranks.format)]);
+  table.add_row({"products", format + (ranks.precision.activation_bytes == 4 ? " (32 bits)" : "")});
   table.add_row({"recomputed", recompute.empty() ? "none" : recompute});
   return table.to_string();
 }

@@ -9,6 +9,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/stages/network_costs.hpp"
+#include "tests/support/error_message.hpp"
 #include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("models");
@@ -230,6 +231,58 @@ TEST_CASE("the samples of a step of DeepSpeed say how many devices there are") {
   };
   CHECK(job("63").devices() == 63);  // 21 ranks, with 3 stages each
   CHECK_THROWS_WITH_AS(job("64"), doctest::Contains("train_batch_size: expected a multiple of"), Error);
+}
+
+TEST_CASE("what DeepSpeed refuses is refused: ZeRO 2 and 3 beside a pipeline, three sizes of a batch that contradict") {
+  const auto placed = [](const std::string& sizes, std::int64_t devices) {
+    return testing::error_message([&] {
+      LaunchJob job = read_launch("{" + sizes + "}", "x.json");
+      place_launch(job, devices);
+    });
+  };
+  const std::string zero = R"("train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": )";
+  CHECK(placed(zero + R"(3}, "pipeline": {"stages": 2})", 8) ==
+        "x.json: ZeRO 3 beside 2 pipeline stages: DeepSpeed does not have it, expected ZeRO 0 or 1");
+  CHECK(placed(zero + R"(1}, "pipeline": {"stages": 2})", 8) == "");
+  CHECK(placed(zero + "3}", 8) == "");
+  const std::string sizes =
+      R"("train_batch_size": 256, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": )";
+  CHECK(placed(sizes + "8", 8) == "");
+  CHECK(
+      placed(sizes + "8", 4) ==
+      "x.json: the batch of 256 samples, expected 128: 4 per microbatch, accumulated 8 times on 4 data-parallel ranks "
+      "(DeepSpeed refuses another one; without an accumulation it follows)");
+  CHECK(placed(sizes + R"("auto")", 4) == "");
+}
+
+TEST_CASE("fp16 is told from bf16, as DeepSpeed, Megatron-LM and NeMo say it") {
+  const auto configured = [](const std::string& precision) {
+    return read_launch(R"({"train_micro_batch_size_per_gpu": 1, ")" + precision + R"(": {"enabled": true}})", "x.json")
+        .half;
+  };
+  CHECK(configured("fp16"));
+  CHECK_FALSE(configured("bf16"));
+  CHECK(small_job("--fp16").half);
+  CHECK_FALSE(small_job("--bf16").half);
+}
+
+TEST_CASE("latent attention does not look at groups of queries, which are not reported as unknown") {
+  const LaunchJob job =
+      small_job("--multi-latent-attention --group-query-attention --num-query-groups 4 --kv-channels 128");
+  CHECK(std::ranges::none_of(job.notes, [](const LaunchNote& note) { return note.kind == LaunchNote::kUnknown; }));
+}
+
+TEST_CASE("degrees of torchtitan say how many devices there are, unless the shards are what is left over") {
+  const auto devices = [](const std::string& degrees) {
+    return read_launch("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n" + degrees +
+                           "tensor_parallel_degree = 8\npipeline_parallel_degree = 8\n",
+                       "x.toml")
+        .devices();
+  };
+  CHECK(devices("data_parallel_shard_degree = 8\n") == 512);
+  CHECK(devices("data_parallel_shard_degree = 4\ndata_parallel_replicate_degree = 2\n") == 512);
+  CHECK(devices("data_parallel_shard_degree = -1\n") == 0);
+  CHECK(devices("") == 0);
 }
 
 TEST_CASE("layouts say how many layers every stage has") {

@@ -88,6 +88,19 @@ TEST_CASE("a schedule and microbatches of the command line replace those of a la
   CHECK(applied("1F1B", 16) == Applied{512, 16, std::nullopt});  // without the file's virtual stages
 }
 
+TEST_CASE("a cluster without a size has the devices that the degrees of a file take") {
+  const auto of_degrees = [](std::int64_t data_ranks) {
+    LaunchJob job;
+    job.parallelism.tensor = 8;
+    job.pipeline = 8;
+    job.data_ranks = data_ranks;
+    return job;
+  };
+  CHECK(launch_cluster(of_degrees(8), "h100") == "h100-64x8");
+  CHECK(launch_cluster(of_degrees(8), "h100-32x8") == "h100-32x8");
+  CHECK(launch_cluster(of_degrees(0), "h100") == "h100");
+}
+
 TEST_CASE("options replace what a launch file says, and the cluster takes its size from it") {
   LaunchArguments launch{.file = launch_file("gpt3_175b.sh"), .set = {}, .arguments = {}};
   LaunchJob job = launch.read();

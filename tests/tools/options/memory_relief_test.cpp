@@ -81,6 +81,19 @@ TEST_CASE("what recomputation and sequence parallelism save is what Korthikanti 
   CHECK(saved("--recompute selective") == doctest::Approx(activations * (1 - 0.4942)).epsilon(0.03));
 }
 
+TEST_CASE("a ZeRO stage that the runtime does not have beside a pipeline is not said to help") {
+  const std::string job = "-p 4 -m 16 --tp 4 --microbatch-size 2 --dp 4 ";
+  CHECK(simulated(job).out.find("--zero 2") != std::string::npos);
+  for (const std::string runtime : {"deepspeed", "megatron", "megatron-batched"}) {
+    CAPTURE(runtime);
+    const std::string out = simulated(job + "--runtime " + runtime).out;
+    CHECK(out.find(kHead) != std::string::npos);
+    CHECK(out.find("--zero 2") == std::string::npos);
+    CHECK(out.find("--zero 3") == std::string::npos);
+  }
+  CHECK(simulated(job + "--runtime torchtitan").out.find("--zero 2") != std::string::npos);
+}
+
 TEST_CASE("a job that fits is told nothing") {
   CHECK(simulated("-p 8 -m 32 --tp 8 --sequence-parallel").out.find(kHead) == std::string::npos);
 }
