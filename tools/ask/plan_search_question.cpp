@@ -44,8 +44,13 @@ PlanEffort effort_of(const PlanSearchArguments& arguments, const PlanSearchWatch
   return effort;
 }
 
+/// Published planners put stages on unlike numbers of devices, which no training system runs: for one, they would only
+/// take time.
+bool asks_planners(const PlanQuestion& question) { return question.runtime == nullptr || question.ranges.replicated; }
+
 std::vector<PipelinePlan> plans_of_planners(const PlanQuestion& question, const std::function<bool()>& stop) {
   std::vector<PipelinePlan> plans;
+  if (!asks_planners(question)) return plans;
   for (PlannerSeed& seed : planner_seeds(question.job, question.ranges, stop)) plans.push_back(std::move(seed.plan));
   return plans;
 }
@@ -104,7 +109,7 @@ FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch, const Proces
   SharedTrials shared(share, effort);
   const std::vector<PipelinePlan> seeds =
       shared.plans(question_.ranges, [&](const auto& stop) { return plans_of_planners(question_, stop); });
-  if (effort.stop_seeds()) {  // some had no time to answer
+  if (asks_planners(question_) && effort.stop_seeds()) {  // some had no time to answer
     effort.late_seeds = [this, &shared] {
       return shared.plans(question_.ranges, [&](const auto& stop) { return plans_of_planners(question_, stop); });
     };
