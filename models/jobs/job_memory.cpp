@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "models/jobs/activation_peaks.hpp"
 #include "models/kernels/format_costs.hpp"
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
@@ -163,11 +162,12 @@ double cast_weight_bytes(const Parallelism& job) {
 }  // namespace
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
-  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape), layers_again(layers, shape));
+  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape),
+                          stage_activations(layers, shape, layers_again(layers, shape)));
 }
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters, std::size_t again) {
+                             const DeviceParameters& parameters, const StageActivations& activations) {
   const Parallelism& job = shape.parallelism;
   const bool gathers = job.zero == ZeroStage::kWeights && job.shard_ranks() > 1;
   std::int64_t largest = 0;
@@ -196,11 +196,11 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   memory.gradient_bytes = bytes(job.precision.gradient_bytes + unsummed_bytes(job), ZeroStage::kGradients);
   const bool in_storage = job.storage_bytes_per_s > 0;
   if (!in_storage) memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
-  memory.stash = stage_stash(layers, shape, again);
+  memory.stash = activations.stash;
   // ZeRO-3 has the layer that computes and the next one as a whole.
   const std::int64_t gathered = gathers ? 2 * largest * job.precision.weight_bytes : 0;
-  const PassPeaks peaks = pass_peaks(layers, shape, again);
-  const std::int64_t held = beside.library_bytes + placeholder_bytes(layers, shape) + gathered;
+  const PassPeaks& peaks = activations.peaks;
+  const std::int64_t held = beside.library_bytes + activations.placeholder_bytes + gathered;
   const auto workspace = [&](std::int64_t peak, std::int64_t messages) {
     return held + std::max<std::int64_t>(0, peak - messages);
   };

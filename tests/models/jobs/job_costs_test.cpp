@@ -10,6 +10,7 @@
 #include "models/import/load_network.hpp"
 #include "models/jobs/activation_steps.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/jobs/job_passes.hpp"
 #include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 #include "tests/support/plain_rates.hpp"
@@ -217,6 +218,60 @@ TEST_CASE("stages that are alike are priced once, and cost what they cost where 
     CHECK(known.costs.layer_forward == each.costs.layer_forward);
     CHECK(known.costs.tied == each.costs.tied);
   }
+}
+
+TEST_CASE("jobs that differ in data ranks and optimizer shards share their passes, and cost what they cost alone") {
+  const Network network = load_network("mixtral-8x7b");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 4);
+  Parallelism job{.tensor = 2, .expert = 4, .data = 4, .sequence_parallel = true, .microbatch_size = 1};
+  job.expert_tensor = 1;
+  const auto passes = std::make_shared<const JobPasses>(network, cluster, plain_rates(), job);
+  for (const ZeroStage zero : {ZeroStage::kNone, ZeroStage::kOptimizer}) {
+    for (const std::int64_t data : {2, 4, 8}) {
+      CAPTURE(data);
+      job.data = data;
+      job.zero = zero;
+      CHECK(with_same_passes(job) ==
+            with_same_passes(
+                {.tensor = 2, .expert = 4, .sequence_parallel = true, .microbatch_size = 1, .expert_tensor = 1}));
+      const JobCosts alone = job_costs(network, partition, {cluster, 4, plain_rates()}, job);
+      const JobCosts shared = JobPrices(network, {cluster, 4, plain_rates()}, job, passes).costs(partition, 4);
+      CHECK(shared.costs.times == alone.costs.times);
+      CHECK(shared.costs.memory == alone.costs.memory);
+      CHECK(shared.costs.work.model_flops_per_microbatch == alone.costs.work.model_flops_per_microbatch);
+      for (std::size_t k = 0; k < network.layers.size(); ++k) {
+        CHECK((*shared.least)[k].held_bytes == (*alone.least)[k].held_bytes);
+        CHECK((*shared.least)[k].kept_bytes == (*alone.least)[k].kept_bytes);
+        CHECK((*shared.least)[k].u == (*alone.least)[k].u);
+      }
+    }
+  }
+  // What is gathered and scattered for every microbatch depends on the ranks.
+  job.zero = ZeroStage::kWeights;
+  CHECK(with_same_passes(job).data == job.data);
+}
+
+TEST_CASE("stages of one device share what an update takes besides its work") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100");
+  KernelRates rates = plain_rates();
+  rates.update_ns = 2'000'001;
+  const auto beside = [&](std::int32_t stages, std::int32_t places) {
+    const Partition partition = equal_partition(network, stages);
+    const JobCosts job = job_costs(network, partition, {cluster, places, rates}, {});
+    const JobCosts without = job_costs(network, partition, {cluster, places, plain_rates()}, {});
+    for (std::size_t s = 1; s < partition.num_stages(); ++s) {
+      CHECK(job.costs.times[s].u - without.costs.times[s].u == job.costs.times[0].u - without.costs.times[0].u);
+    }
+    return job.costs.times[0].u - without.costs.times[0].u;
+  };
+  REQUIRE(plain_rates().update_ns == 0);
+  CHECK(beside(4, 4) == 2'000'001);
+  CHECK(beside(2, 4) == 2'000'001);
+  CHECK(beside(8, 4) == 1'000'001);  // two of a device: together no less than the whole
+  CHECK(beside(16, 4) == 500'001);
+  CHECK(beside(6, 4) == 1'333'334);
 }
 
 TEST_CASE("gradients are reduced over data ranks, whole or by halves with ZeRO") {
