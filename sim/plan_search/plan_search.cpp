@@ -16,6 +16,7 @@
 #include "sim/plan_search/bounds/pass_counts.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/bounds/steady_bounds.hpp"
+#include "sim/plan_search/closest_plans.hpp"
 #include "sim/plan_search/cut_units.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
@@ -314,7 +315,7 @@ class Search {
 
   void take(const ScoredPlan& score) {
     if (!score.fits()) {
-      if (!closest_ || score.excess_bytes < closest_->excess_bytes) closest_ = score;
+      closest_.add(score);
       return;
     }
     front_.add(score);
@@ -407,7 +408,9 @@ class Search {
     answer_.bound_ns = nanoseconds(bound);
     answer_.exhausted = bound >= best_;
     answer_.cut_short = answer_.unpriced > 0 || queue_.least_bound() < best_;
-    if (answer_.best.empty()) answer_.closest = closest_;
+    if (answer_.best.empty()) {
+      answer_.closest = closest_.find([&](const PipelinePlan& plan) { return simulate_plan(plan, job_.price).score; });
+    }
     if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing_;
   }
 
@@ -434,7 +437,7 @@ class Search {
   std::map<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>>, Ticks> lines_;  ///< best step of each
   std::int64_t near_ = 0;
   std::optional<SearchPart> best_part_;  ///< whose plan is the best, as long as not all near it has been tried
-  std::optional<ScoredPlan> closest_;
+  ClosestPlans closest_;
   PlanAnswer answer_;
 };
 
