@@ -8,6 +8,7 @@
 #include "models/kernels/format_costs.hpp"
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
+#include "models/network/lora.hpp"
 
 namespace plumb {
 namespace {
@@ -132,8 +133,12 @@ DeviceParameters trained_parameters(std::span<const LayerSpec> layers, const Job
   DeviceParameters sum;
   for (const LayerSpec& layer : layers) {
     sum.dense += trained_parameters(layer.body, shape).dense + trained_parameters(layer.shortcut, shape).dense;
-    if (layer.kind != LayerKind::kAttention) continue;
-    sum.dense += job.adapter_rank * (layer.width + qkv_width(layer) / job.tensor);
+    for (const AdaptedProduct& product : adapted_products(layer, {job.adapter_rank, 1, job.adapter_targets})) {
+      // Tensor ranks divide what leaves the first product of a block, and what comes to the second.
+      const bool second = product.prefix == "out.";
+      sum.dense += job.adapter_rank * (second ? product.inputs / job.tensor + product.outputs
+                                              : product.inputs + product.outputs / job.tensor);
+    }
   }
   return sum;
 }

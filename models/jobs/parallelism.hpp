@@ -83,8 +83,8 @@ struct Parallelism {
   RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
-  std::int64_t adapter_rank = 0;   ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are
-                                   ///< trained; 0: everything is
+  std::int64_t adapter_rank = 0;   ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
+  LoraTargets adapter_targets{};   ///< what has adapters
   std::int64_t shard_group = 0;    ///< ZeRO shards over so many neighbours of the ranks that hold the same weights, and
                                    ///< every such group holds all of them (MiCS); 0: over all ranks
   double gradient_share = 1;       ///< bytes of a gradient on its way to other ranks, relative to those of one that is

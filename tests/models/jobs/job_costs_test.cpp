@@ -454,6 +454,26 @@ TEST_CASE("a job of adapters freezes all other weights, and reduces no shared on
   }
 }
 
+TEST_CASE(
+    "adapters of all products take and hold more than those of queries, keys and values, and W still less than F") {
+  const Network network = load_network("llama2-7b");
+  const JobMachine machine{load_cluster("a100-4x8"), 4};
+  const Partition stages = equal_partition(network, 4);
+  Parallelism job{.tensor = 2, .adapter_rank = 16};
+  const JobCosts some = job_costs(network, stages, machine, job);
+  job.adapter_targets = LoraTargets::kAll;
+  const JobCosts all = job_costs(network, stages, machine, job);
+  // By layer and rank, two bytes each: qkv 4096 + 12288 / 2; out 4096 / 2 + 4096; MLP 4096 + 22016 / 2 and 11008 / 2 +
+  // 4096.
+  constexpr std::int64_t kQkv = 4096 + 6144;
+  constexpr std::int64_t kAll = kQkv + 2048 + 4096 + 4096 + 11008 + 5504 + 4096;
+  CHECK(some.costs.memory[1].updated_bytes() * kAll == all.costs.memory[1].updated_bytes() * kQkv);
+  CHECK(all.costs.memory[1].frozen_bytes == some.costs.memory[1].frozen_bytes);
+  CHECK(all.costs.times[1].f > some.costs.times[1].f);
+  CHECK(all.costs.times[1].w > some.costs.times[1].w);
+  CHECK(all.costs.times[1].w < all.costs.times[1].f / 2);
+}
+
 TEST_CASE("no stage takes, holds or keeps less than the sum of what its layers add at least") {
   const Cluster cluster = load_cluster("a100-4x8");
   std::mt19937 random(3);
