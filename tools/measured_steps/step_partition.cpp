@@ -75,7 +75,7 @@ Partition step_partition(const MeasuredStep& row, const Network& network, std::i
     }
     return partition_of(sizes, network);
   }
-  if (row.layers + 2 == stages) {
+  if (row.layers > 0 && row.layers + 2 == stages) {
     sizes.assign(static_cast<std::size_t>(stages), 1);
     sizes.front() = sizes.back() = 0;
     return partition_of(sizes, network);

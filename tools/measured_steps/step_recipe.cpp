@@ -70,6 +70,10 @@ void set_captured(Parallelism& job, const JsonValue& value) {
   job.captured = static_cast<CapturedGraphs>(place_of(value, kCapturedGraphNames));
 }
 
+void set_gradient_passes(Parallelism& job, const JsonValue& value) {
+  job.gradient_passes = static_cast<GradientPasses>(place_of(value, kGradientPassNames));
+}
+
 constexpr std::array<std::string_view, 4> kRecipeWeightGradients{"added", "passed", "placeholders", "summed"};
 
 void set_weight_gradients(Parallelism& job, const JsonValue& value) {
@@ -87,6 +91,7 @@ constexpr std::array kJobKeys{
     JobKey{"overlap_experts", set_flag<&Parallelism::overlap_experts>},
     JobKey{"overlap_products", set_flag<&Parallelism::overlap_products>},
     JobKey{"captured", set_captured},
+    JobKey{"gradient_passes", set_gradient_passes},
     JobKey{"context_by_heads", set_flag<&Parallelism::context_by_heads>},
     JobKey{"blocking_launches", set_flag<&Parallelism::blocking_launches>},
     JobKey{"weight_gradients", set_weight_gradients},
