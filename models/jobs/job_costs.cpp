@@ -8,64 +8,18 @@
 #include <string>
 #include <utility>
 
-#include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
-#include "models/jobs/activation_peaks.hpp"
-#include "models/jobs/alike_layers.hpp"
 #include "models/jobs/job_clock.hpp"
-#include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/jobs/job_passes.hpp"
 #include "models/jobs/job_places.hpp"
 #include "models/jobs/recomputed_layers.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
-#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 
 namespace plumb {
 namespace {
-
-/// ZeRO's traffic of every microbatch: gathered weights (3), scattered gradients (2 and 3).
-void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernels& kernels) {
-  const Parallelism& job = shape.parallelism;
-  if (job.zero < ZeroStage::kGradients || job.replicas() < 2) return;
-  const DeviceParameters parameters = device_parameters(layer, shape);
-  const auto add = [&](std::int64_t count, GroupAxis holders) {
-    if (count == 0) return;
-    const auto bytes = [count](std::int64_t each) { return static_cast<double>(count) * static_cast<double>(each); };
-    if (job.zero == ZeroStage::kWeights) {
-      for (PassKernels* pass : {&kernels.forward, &kernels.input_grad}) {
-        pass->collective(CollectiveOp::kAllGather, holders, static_cast<double>(count) * job.gathered_weight_bytes(),
-                         job.overlap_weights);
-      }
-    }
-    kernels.input_grad.collective(CollectiveOp::kReduceScatter, holders, bytes(job.precision.gradient_bytes), true);
-  };
-  add(parameters.dense, GroupAxis::kShards);
-  if (job.expert_replicas() > 1) add(parameters.expert, GroupAxis::kExpertCopies);
-}
-
-bool runs_all_again(const Parallelism& job) {
-  return job.recompute == ActivationRecompute::kFull && job.recompute_layers == 0;
-}
-
-/// `full`: its whole forward runs again.
-StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock, bool full) {
-  LayerKernels kernels = layer_kernels(layer, shape);
-  PassKernels again = std::move(kernels.again);
-  if (full) {
-    again = layer.kind == LayerKind::kResidual ? kernels.forward : PassKernels{};
-  }
-  add_zero_traffic(layer, shape, kernels);
-  StageSeconds seconds;
-  again.append(kernels.input_grad);
-  seconds.f = clock.of(kernels.forward, true);
-  seconds.i = clock.of(again);
-  seconds.w = clock.of(kernels.weight_grad);
-  again.append(kernels.weight_grad);
-  seconds.b = clock.of(again);
-  return seconds;
-}
 
 /// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with
 /// any.
@@ -118,6 +72,17 @@ double coding_s(const DeviceParameters& parameters, const Parallelism& job, cons
   return clock.casting_s(2 * bytes * (1 + job.gradient_share));
 }
 
+/// Bytes that `GradientPasses` moves: written once by zeroing, read by each look at them, read and written when scaled.
+/// `own`: gradients that the device updates, of `all` that it holds. Megatron-LM d98e8a6: `param_and_grad_buffer.py`
+/// (`reset`, `check_grads`, `start_grad_sync`), `clip_grads.py`.
+double passed_over_bytes(double own, double all, const Parallelism& job) {
+  if (job.gradient_passes == GradientPasses::kNone) return 0;
+  double passes = 1;
+  if (job.gradient_passes == GradientPasses::kScaled) passes += job.replicas() > 1 ? 1 + 2 : 1;
+  constexpr double kClipping = 1 + 2;
+  return static_cast<double>(job.precision.gradient_bytes) * (passes * all + kClipping * own);
+}
+
 /// Parameters that the optimizer of one device updates.
 double updated_parameters(const DeviceParameters& parameters, const Parallelism& job) {
   if (job.zero == ZeroStage::kNone) return static_cast<double>(parameters.all());
@@ -167,68 +132,17 @@ UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& s
     return update;
   }
   const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
-  update.optimizer_s = clock.updating_s(held * each);
+  const auto all = static_cast<double>(parameters.all());
+  update.optimizer_s = clock.updating_s(held * each + passed_over_bytes(held, all, job));
   return update;
 }
 
-/// Rounded down, and further than doubles are off.
-Ticks surely(double seconds, Ticks roundings) {
-  return std::max<Ticks>(0, static_cast<Ticks>(std::floor(seconds * kNsPerSecond * (1 - 1e-9))) - roundings);
-}
-
-/// Hidden collectives are left out, since those of one layer may hide behind the kernels of another.
-LayerLeast least_passes(const StageSeconds& layer) {
-  const auto shown = [](const PassSeconds& pass) { return surely(std::min(pass.busy_s, pass.seconds()), 0); };
-  const auto computed = [](const PassSeconds& pass) { return surely(pass.computing_s, 1); };
-  return {.alone = {shown(layer.f), shown(layer.b), shown(layer.i), shown(layer.w)},
-          .paired = {computed(layer.f), computed(layer.b), computed(layer.i), computed(layer.w)}};
-}
-
-void set_work(const Network& network, std::span<const std::int32_t> alike, const JobShape& shape,
-              const DeviceSpec& device, WorkUnits& work) {
+void set_work(double model_flops, const JobShape& shape, const DeviceSpec& device, WorkUnits& work) {
   const Parallelism& job = shape.parallelism;
-  const auto copies = static_cast<double>(job.data);
   work.samples_per_microbatch = shape.samples * job.data;
   work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
-  work.model_flops_per_microbatch =
-      copies * model_flops(network, {shape.samples, shape.sequence}, alike, job.adapter_rank == 0);
+  work.model_flops_per_microbatch = static_cast<double>(job.data) * model_flops;
   work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
-}
-
-/// Messages between stages are those of the network, divided over context ranks and, where each sends a share, over
-/// tensor ranks.
-/// In a plain chain, where a layer reads the one before it and nothing else, only the layers at both ends matter.
-void set_messages(const Network& network, const LayerRange& range, const JobShape& shape, bool plain_chain,
-                  StageMemory& memory) {
-  const Parallelism& job = shape.parallelism;
-  const MicrobatchShape own{shape.samples, shape.sequence / job.context};
-  const std::size_t all = network.layers.size();
-  const auto near = [&](std::size_t layer) {  // as a stage of its own between its neighbours
-    const std::size_t begin = layer == 0 ? 0 : layer - 1;
-    const std::size_t end = std::min(all, layer + 2);
-    return stage_memory(std::span(network.layers).subspan(begin, end - begin), {layer - begin, layer - begin + 1}, own,
-                        job.precision);
-  };
-  StageMemory whole;
-  if (plain_chain && all > 1) {
-    whole = near(range.end - 1);
-    const StageMemory first = near(range.begin);
-    whole.input_bytes = first.input_bytes;
-    whole.input_grad_bytes = first.input_grad_bytes;
-  } else {
-    whole = stage_memory(network.layers, range, own, job.precision);
-  }
-  const std::int64_t parts = job.scatter_gather || job.sequence_parallel ? job.tensor : 1;
-  memory.input_bytes = (whole.input_bytes + parts - 1) / parts;
-  memory.output_bytes = (whole.output_bytes + parts - 1) / parts;
-  memory.input_grad_bytes = (whole.input_grad_bytes + parts - 1) / parts;
-  memory.output_grad_bytes = (whole.output_grad_bytes + parts - 1) / parts;
-}
-
-/// No layer names what it reads, and none shares the weights of another.
-bool is_plain_chain(std::span<const LayerSpec> layers) {
-  return std::ranges::none_of(
-      layers, [](const LayerSpec& layer) { return !layer.input.empty() || !layer.from.empty() || layer.tied; });
 }
 
 KernelRates rates_of(const JobMachine& machine) {
@@ -237,36 +151,32 @@ KernelRates rates_of(const JobMachine& machine) {
 
 }  // namespace
 
+Ticks stage_update_ns(const KernelRates& rates, std::size_t stages, std::int32_t places) {
+  const auto all = static_cast<std::int64_t>(stages);
+  return all <= places ? rates.update_ns : (rates.update_ns * places + all - 1) / all;
+}
+
 struct JobPrices::State {
-  /// What one stage costs, wherever it stands.
+  /// What one stage costs, wherever it stands; its U without what all stages of a device share.
   struct StagePrice {
     StageTimes times;
     StageMemory memory;
     UpdateSeconds update;
   };
-  using Key = std::vector<std::int32_t>;  ///< layers that run again; kinds of the layers, and of their neighbours
-  static constexpr std::int32_t kByPolicy = -1;
+  using Key = JobPasses::Key;
 
   State(const JobMachine& machine, const Network& of, const Parallelism& parallelism,
-        std::vector<std::int32_t> known_alike)
+        std::shared_ptr<const JobPasses> known_passes)
       : network(of),
         cluster(machine.cluster),
         rates(rates_of(machine)),
         shape(of, parallelism),
         clock(cluster, parallelism, rates),
-        alike(known_alike.empty() ? first_alike(of.layers) : std::move(known_alike)) {
+        passes(known_passes ? std::move(known_passes)
+                            : std::make_shared<const JobPasses>(of, cluster, rates, parallelism)) {
     require_format(rates, parallelism.format);
     shape.any_layout = rates.any_layout;
-    set_work(network, alike, shape, cluster.devices.front(), work);
-    plain_chain = is_plain_chain(of.layers);
-    for (std::size_t k = 0; k < network.layers.size(); ++k) {
-      const auto same = static_cast<std::size_t>(alike[k]);
-      layers.push_back(same < k ? layers[same]
-                                : layer_seconds(network.layers[k], shape, clock, runs_all_again(parallelism)));
-      recomputed.push_back(same < k ? recomputed[same] : layer_seconds(network.layers[k], shape, clock, true));
-      parameters.push_back(same < k ? parameters[same] : device_parameters(network.layers[k], shape));
-      layer_forward.push_back(to_nanoseconds(layers.back().f.seconds()));
-    }
+    set_work(passes->model_flops(), shape, cluster.devices.front(), work);
     set_least();
   }
 
@@ -274,29 +184,24 @@ struct JobPrices::State {
     return network.layers[layer].kind == LayerKind::kHead && network.layers[layer].tied;
   }
 
-  LayerLeast least_of(std::size_t layer) const {
+  /// Weights, gradients and state; of a tied weight nothing is certain.
+  std::int64_t least_held(std::size_t layer) const {
     constexpr std::int64_t kRoundings = 8;  // bytes
-    LayerLeast one = least_passes(layers[layer]);
-    const StageMemory memory = job_stage_memory(std::span(network.layers).subspan(layer, 1), shape, {});
-    if (!is_tied(layer)) {
-      const std::int64_t held = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
-      one.held_bytes = std::max<std::int64_t>(0, held - kRoundings);
-    }
-    for (const StashTensor& tensor : memory.stash) {
-      if (tensor.made_by == StashTensor::MadeBy::kForward) one.kept_bytes += tensor.bytes;
-    }
-    // Attention and what follows it run again together, from one input.
-    if (shape.parallelism.recompute >= ActivationRecompute::kFull) one.kept_bytes /= 2;
-    return one;
+    if (is_tied(layer)) return 0;
+    const StageMemory memory =
+        job_stage_memory(passes->own_layers({layer, layer + 1}), shape, {}, passes->parameters()[layer], {});
+    const std::int64_t held = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
+    return std::max<std::int64_t>(0, held - kRoundings);
   }
 
   /// Of an update that is no shorter than its share of the network's: messages and state grow with the parameters, and
   /// what is beside passes is not counted. Tied weights may be in a stage twice.
   void set_least() {
-    std::vector<LayerLeast> each;
-    for (std::size_t k = 0; k < layers.size(); ++k) {
-      const auto same = static_cast<std::size_t>(alike[k]);
-      each.push_back(same < k ? each[same] : least_of(k));
+    std::vector<LayerLeast> each = passes->least();
+    const std::vector<DeviceParameters>& parameters = passes->parameters();
+    for (std::size_t k = 0; k < each.size(); ++k) {
+      const auto same = static_cast<std::size_t>(passes->alike()[k]);
+      each[k].held_bytes = same < k ? each[same].held_bytes : least_held(k);
     }
     const DeviceParameters all = stage_parameters(network.layers, parameters);
     const Parallelism& job = shape.parallelism;
@@ -311,68 +216,50 @@ struct JobPrices::State {
       for (std::size_t k = 0; k < each.size(); ++k) {
         if (is_tied(k)) continue;
         const auto own = static_cast<double>(parameters[k].dense);
-        each[k].u = surely(update.all() * own / static_cast<double>(all.dense) * (1 - 1e-6), 1);
+        each[k].u = surely_nanoseconds(update.all() * own / static_cast<double>(all.dense) * (1 - 1e-6), 1);
       }
     }
     least = std::make_shared<const std::vector<LayerLeast>>(std::move(each));
-  }
-
-  Key key_of(const LayerRange& range, std::int32_t again) const {
-    constexpr std::int32_t kNobody = -1;
-    Key key{again, range.begin == 0 ? kNobody : alike[range.begin - 1],
-            range.end == alike.size() ? kNobody : alike[range.end]};
-    key.insert(key.end(), alike.begin() + static_cast<std::ptrdiff_t>(range.begin),
-               alike.begin() + static_cast<std::ptrdiff_t>(range.end));
-    return key;
-  }
-
-  std::span<const LayerSpec> own_layers(const LayerRange& range) const {
-    return std::span(network.layers).subspan(range.begin, range.end - range.begin);
   }
 
   /// How many layers of stage `s` run again.
   std::int32_t again(const LayerRange& range, std::size_t s, std::span<const std::int32_t> counts) const {
     if (!counts.empty()) return counts[s];
     const Parallelism& job = shape.parallelism;
-    if (job.recompute != ActivationRecompute::kFull || job.recompute_layers == 0) return kByPolicy;
+    if (job.recompute != ActivationRecompute::kFull || job.recompute_layers == 0) return JobPasses::kByPolicy;
     return static_cast<std::int32_t>(
-        std::min<std::int64_t>(job.recompute_layers, layers_to_recompute(own_layers(range))));
+        std::min<std::int64_t>(job.recompute_layers, layers_to_recompute(passes->own_layers(range))));
   }
 
-  /// `again`: how many of its first layers (`layers_to_recompute`); `kByPolicy`: as the job says.
-  StagePrice price(const LayerRange& range, std::int32_t again) const {
-    const auto own = own_layers(range);
-    const std::size_t leading = again == kByPolicy ? 0 : leading_layers(own, again);
-    StageSeconds seconds;
-    for (std::size_t k = range.begin; k < range.end; ++k) {
-      seconds += k - range.begin < leading ? recomputed[k] : layers[k];
-    }
+  /// `of`: what its passes take.
+  StagePrice price(const LayerRange& range, const StageUse& of) const {
+    const auto own = passes->own_layers(range);
+    StageSeconds seconds = of.seconds;
     wait_for_weights(own, shape, clock, seconds);
-    StageMemory messages;
-    set_messages(network, range, shape, plain_chain, messages);
+    const StageMemory& messages = of.messages;
     const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
                             messages.input_grad_bytes + messages.output_grad_bytes};
-    const DeviceParameters held = stage_parameters(own, std::span(parameters).subspan(range.begin, own.size()));
-    const std::size_t kept_inputs = again == kByPolicy ? layers_again(own, shape) : leading;
-    StagePrice stage{
-        .times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside, held, kept_inputs), .update = {}};
+    StagePrice stage{.times = stage_times(seconds),
+                     .memory = job_stage_memory(own, shape, beside, of.parameters, of.activations),
+                     .update = {}};
     stage.memory.input_bytes = messages.input_bytes;
     stage.memory.output_bytes = messages.output_bytes;
     stage.memory.input_grad_bytes = messages.input_grad_bytes;
     stage.memory.output_grad_bytes = messages.output_grad_bytes;
-    stage.update = update_seconds(held, shape, clock, stage.memory, stage.times);
-    stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
+    stage.update = update_seconds(of.parameters, shape, clock, stage.memory, stage.times);
+    stage.times.u = to_nanoseconds(stage.update.all());
     return stage;
   }
 
+  /// `again`: how many of its first layers (`layers_to_recompute`).
   std::shared_ptr<const StagePrice> known(const LayerRange& range, std::int32_t again) {
-    Key key = key_of(range, again);
+    Key key = passes->key_of(range, again);
     {
       const std::lock_guard lock(mutex);
       const auto found = stages.find(key);
       if (found != stages.end()) return found->second;
     }
-    auto stage = std::make_shared<const StagePrice>(price(range, again));
+    auto stage = std::make_shared<const StagePrice>(price(range, *passes->stage(range, again, key)));
     const std::lock_guard lock(mutex);
     return stages.try_emplace(std::move(key), std::move(stage)).first->second;
   }
@@ -389,13 +276,8 @@ struct JobPrices::State {
   KernelRates rates;
   JobShape shape;
   JobClock clock;
-  std::vector<std::int32_t> alike;
-  bool plain_chain = false;
+  std::shared_ptr<const JobPasses> passes;
   WorkUnits work;
-  std::vector<StageSeconds> layers;          ///< by layer, alone
-  std::vector<StageSeconds> recomputed;      ///< the same where its whole forward runs again
-  std::vector<DeviceParameters> parameters;  ///< by layer
-  std::vector<Ticks> layer_forward;
   std::shared_ptr<const std::vector<LayerLeast>> least;
   std::mutex mutex;
   std::map<Key, std::shared_ptr<const StagePrice>> stages;
@@ -403,10 +285,10 @@ struct JobPrices::State {
 };
 
 JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism,
-                     std::vector<std::int32_t> alike) {
+                     std::shared_ptr<const JobPasses> passes) {
   check_parallelism(network, parallelism);
   check_devices(machine.cluster, parallelism, machine.places);
-  state_ = std::make_unique<State>(machine, network, parallelism, std::move(alike));
+  state_ = std::make_unique<State>(machine, network, parallelism, std::move(passes));
 }
 
 JobPrices::~JobPrices() = default;
@@ -431,7 +313,7 @@ void JobPrices::check_counts(const Partition& partition, std::span<const std::in
 std::vector<std::int32_t> JobPrices::recomputable(const Partition& partition) const {
   std::vector<std::int32_t> counts;
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-    counts.push_back(layers_to_recompute(state_->own_layers(partition.range(s))));
+    counts.push_back(layers_to_recompute(state_->passes->own_layers(partition.range(s))));
   }
   return counts;
 }
@@ -445,13 +327,15 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places,
   job.rates = state_->rates;
   job.pipeline = state_->pipeline(places);
   job.costs.work = state_->work;
+  job.stage_update = stage_update_ns(state_->rates, partition.num_stages(), places);
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
     const auto stage = state_->known(partition.range(s), state_->again(partition.range(s), s, recomputed));
     job.costs.times.push_back(stage->times);
+    job.costs.times.back().u += job.stage_update;
     job.costs.memory.push_back(stage->memory);
     job.updates.push_back(stage->update);
   }
-  job.costs.layer_forward = state_->layer_forward;
+  job.costs.layer_forward = state_->passes->layer_forward();
   job.least = state_->least;
   job.costs.from_network = true;
   estimate_host_copies(job.costs, job.pipeline);

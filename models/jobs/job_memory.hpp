@@ -4,6 +4,7 @@
 #include <span>
 
 #include "models/costs/stage_costs.hpp"
+#include "models/jobs/activation_peaks.hpp"
 #include "models/jobs/job_kernels.hpp"
 
 namespace plumb {
@@ -41,8 +42,8 @@ struct HeldBeside {
 /// and what is alive inside of passes only (`pass_peaks`, in which messages are no longer counted). What libraries keep
 /// for the whole run is counted in every pass.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside = {});
-/// The same where the stage's parameters are known, and how many of its first layers run again.
+/// The same where the stage's parameters and activations are known.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters, std::size_t again);
+                             const DeviceParameters& parameters, const StageActivations& activations);
 
 }  // namespace plumb

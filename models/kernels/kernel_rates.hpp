@@ -49,7 +49,6 @@ struct KernelRates {
   double expected_error = 0;     ///< mean relative error on measured steps that took no part; 0: not known
   /// Peak of products by format, in multiples of the cluster's `flops_per_s` (16 bits).
   std::array<double, kMatrixFormatCount> peaks{1, 1, 1, 1, 1, 1};
-  bool says_formats = false;  ///< the document gives `peaks`; otherwise nothing is known of other formats than 16 bits
 
   double gemm_efficiency = 0.8;                                 ///< largest share of the peak
   std::array<double, kProductPassCount> gemm_by_pass{1, 1, 1};  ///< factor on it
@@ -67,6 +66,7 @@ struct KernelRates {
   double between_share = 1;       ///< and between nodes
   bool any_layout = false;        ///< products in 8 bits read operands by rows or by columns (Blackwell)
   bool switch_reduces = false;    ///< the switch inside a node adds up (NVLink SHARP)
+  bool says_formats = false;      ///< `peaks` are given; otherwise nothing is known of other formats than 16 bits
   std::int64_t kernel_ns = 3000;  ///< a kernel takes this long besides its work
   std::int64_t host_ns = 0;  ///< the host needs this to start one kernel; a device waits when the host cannot keep up
   std::int64_t collective_ns = 0;  ///< a collective takes this long besides the link model

@@ -39,6 +39,7 @@ struct LaunchJob {
   std::string schedule = "1f1b";     ///< in the catalogue of schedules
   std::map<std::string, std::string> schedule_options{};
   bool hides_messages = true;     ///< between stages, where a rank has several (Megatron-LM: `overlap_p2p_comm`)
+  bool half = false;              ///< 16 bits are fp16, which costs what bf16 costs
   std::string schedule_file{};    ///< that says the order instead, named as in the launch file; empty: none
   Partition partition{};          ///< of `network`; without bounds: not known before the network is
   std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it
@@ -46,7 +47,6 @@ struct LaunchJob {
   std::int64_t nodes = 0;         ///< of the job; 0: not said
   std::int64_t per_node = 0;      ///< devices of a node; 0: not said
   std::int64_t data_ranks = 0;    ///< that degrees or the samples of a step say; 0: they do not
-  bool half = false;              ///< 16 bits are fp16, which costs what bf16 costs
   std::int64_t microbatches = 0;  ///< of a step; 0 before `place_launch`
   std::vector<LaunchNote> notes{};
 
