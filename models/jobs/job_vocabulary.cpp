@@ -56,7 +56,12 @@ LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
   block.enter();
-  add_linear(kernels, shape, {.tokens = tokens, .inputs = layer.width, .outputs = rows, .wide = true, .exact = exact});
+  add_linear(kernels, shape,
+             {.tokens = tokens,
+              .inputs = layer.width,
+              .outputs = rows,
+              .wide = !shape.parallelism.formatted_head,
+              .exact = exact});
   add_loss(kernels, shape, logits);
   if (tensor > 1) {
     const int reductions = shape.parallelism.fused_loss ? 1 : 3;

@@ -93,6 +93,7 @@ struct Parallelism {
   GradientPasses gradient_passes{};
   RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
+  bool formatted_head = false;                ///< the head's products are in `format`, too
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
   std::int64_t adapter_rank = 0;   ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
   LoraTargets adapter_targets{};   ///< what has adapters

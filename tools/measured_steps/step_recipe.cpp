@@ -98,6 +98,7 @@ constexpr std::array kJobKeys{
     JobKey{"blocking_launches", set_flag<&Parallelism::blocking_launches>},
     JobKey{"weight_gradients", set_weight_gradients},
     JobKey{"fused_loss", set_flag<&Parallelism::fused_loss>},
+    JobKey{"formatted_head", set_flag<&Parallelism::formatted_head>},
     JobKey{"padded_vocabulary", set_flag<&Parallelism::padded_vocabulary>},
     JobKey{"low_precision_dispatch", set_flag<&Parallelism::low_precision_dispatch>},
     JobKey{"expert_tensor", set_degree<&Parallelism::expert_tensor>},
