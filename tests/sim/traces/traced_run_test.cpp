@@ -128,7 +128,7 @@ TEST_CASE("the gaps of a small run are split by hand") {
 }
 
 TEST_CASE("the most stashes of a rank are counted from its forwards and backwards, as the order's bound says") {
-  const auto peaks = [](const std::vector<std::string>& files) {
+  const auto peaks = [](const std::vector<TraceFile>& files) {
     std::vector<double> counted;
     for (const DeviceSummary& device : read_traced_run(files).timeline().devices)
       counted.push_back(device.peak_activations);
