@@ -16,10 +16,11 @@
 #include "models/jobs/job_clock.hpp"
 #include "models/jobs/job_kernels.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/jobs/job_messages.hpp"
 #include "models/jobs/job_places.hpp"
+#include "models/jobs/job_update.hpp"
 #include "models/jobs/recomputed_layers.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
-#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 
 namespace plumb {
@@ -68,8 +69,8 @@ StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const 
 }
 
 /// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with
-/// any.
-void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
+/// any. `layers`: the first ones of a stage; those behind them, with none to gather, hide the first of the backward.
+void wait_for_weights(std::span<const LayerSpec> layers, bool are_all, const JobShape& shape, const JobClock& clock,
                       StageSeconds& seconds) {
   const Parallelism& job = shape.parallelism;
   if (job.zero != ZeroStage::kWeights || !job.overlap_weights) return;
@@ -88,6 +89,7 @@ void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, 
     pass.hidden_s -= gather_s(*layer);
   };
   first(layers.begin(), layers.end(), seconds.f);
+  if (!are_all) return;
   first(layers.rbegin(), layers.rend(), seconds.i);
   first(layers.rbegin(), layers.rend(), seconds.b);
 }
@@ -104,71 +106,6 @@ StageTimes stage_times(const StageSeconds& seconds) {
   times.i_comm = seconds.i.communication();
   times.w_comm = seconds.w.communication();
   return times;
-}
-
-/// DeepSpeed's optimizer of bf16 keeps the sums of gradients in 32 bits on all ranks, though each updates a part.
-bool reduces_all(const Parallelism& job) {
-  return job.weight_gradients == WeightGradients::kSummed && job.precision.gradient_bytes > job.precision.weight_bytes;
-}
-
-/// Gradients are read and written smaller, and the other way round when their sum is there.
-double coding_s(const DeviceParameters& parameters, const Parallelism& job, const JobClock& clock) {
-  if (job.replicas() < 2) return 0;
-  const auto bytes = static_cast<double>(parameters.all() * job.precision.gradient_bytes);
-  return clock.casting_s(2 * bytes * (1 + job.gradient_share));
-}
-
-/// Parameters that the optimizer of one device updates.
-double updated_parameters(const DeviceParameters& parameters, const Parallelism& job) {
-  if (job.zero == ZeroStage::kNone) return static_cast<double>(parameters.all());
-  return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks()) +
-         static_cast<double>(parameters.expert) / static_cast<double>(job.expert_replicas());
-}
-
-UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& shape, const JobClock& clock,
-                             const StageMemory& memory, const StageTimes& hides) {
-  const Parallelism& job = shape.parallelism;
-  // Adapters are too small for their messages to count.
-  const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : of_stage;
-  const DeviceGroup& data = clock.group(GroupAxis::kShards);
-  const DeviceGroup& experts = clock.expert_copies();
-  const auto over_ranks = [&](CollectiveOp op, double each) {
-    return clock.collective_s(op, data, static_cast<double>(parameters.dense) * each) +
-           clock.collective_s(op, experts, static_cast<double>(parameters.expert) * each);
-  };
-  const double gradient_bytes = static_cast<double>(job.precision.gradient_bytes) * job.gradient_share;
-  UpdateSeconds update;
-  if (job.zero == ZeroStage::kNone) update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
-  if (job.zero == ZeroStage::kOptimizer) {
-    const CollectiveOp op = reduces_all(job) ? CollectiveOp::kAllReduce : CollectiveOp::kReduceScatter;
-    update.reduce_s = over_ranks(op, gradient_bytes);
-  }
-  if (job.zero != ZeroStage::kNone) {  // every group has sums of its own
-    const double share =
-        static_cast<double>(parameters.dense) * gradient_bytes / static_cast<double>(job.shard_ranks());
-    update.reduce_s += clock.collective_s(CollectiveOp::kAllReduce, clock.group(GroupAxis::kShardCopies), share);
-  }
-  const auto beside = [](double seconds, Ticks pass) {
-    return std::max(0.0, seconds - static_cast<double>(pass) / kNsPerSecond);
-  };
-  if (job.overlap_gradients) update.reduce_s = beside(update.reduce_s, hides.b);
-  if (job.gradient_share < 1) update.reduce_s += coding_s(parameters, job, clock);
-  if (job.zero == ZeroStage::kOptimizer || job.zero == ZeroStage::kGradients) {
-    update.gather_s = over_ranks(CollectiveOp::kAllGather, job.gathered_weight_bytes());
-    if (job.overlap_parameters) update.gather_s = beside(update.gather_s, hides.f);
-  }
-  // Gradient read, weight and state read and written, by whoever holds the state.
-  const auto each = static_cast<double>(job.precision.gradient_bytes + 2 * job.precision.weight_bytes +
-                                        2 * job.precision.optimizer_bytes);
-  if (job.storage_bytes_per_s > 0) {
-    const double held = updated_parameters(parameters, job);
-    const auto sent = gradient_bytes + static_cast<double>(job.precision.weight_bytes);
-    update.optimizer_s = held * each / job.storage_bytes_per_s + clock.to_host_s(held * sent);
-    return update;
-  }
-  const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
-  update.optimizer_s = clock.updating_s(held * each);
-  return update;
 }
 
 /// Rounded down, and further than doubles are off.
@@ -195,34 +132,10 @@ void set_work(const Network& network, std::span<const std::int32_t> alike, const
   work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
 }
 
-/// Messages between stages are those of the network, divided over context ranks and, where each sends a share, over
-/// tensor ranks.
-/// In a plain chain, where a layer reads the one before it and nothing else, only the layers at both ends matter.
-void set_messages(const Network& network, const LayerRange& range, const JobShape& shape, bool plain_chain,
-                  StageMemory& memory) {
-  const Parallelism& job = shape.parallelism;
-  const MicrobatchShape own{shape.samples, shape.sequence / job.context};
-  const std::size_t all = network.layers.size();
-  const auto near = [&](std::size_t layer) {  // as a stage of its own between its neighbours
-    const std::size_t begin = layer == 0 ? 0 : layer - 1;
-    const std::size_t end = std::min(all, layer + 2);
-    return stage_memory(std::span(network.layers).subspan(begin, end - begin), {layer - begin, layer - begin + 1}, own,
-                        job.precision);
-  };
-  StageMemory whole;
-  if (plain_chain && all > 1) {
-    whole = near(range.end - 1);
-    const StageMemory first = near(range.begin);
-    whole.input_bytes = first.input_bytes;
-    whole.input_grad_bytes = first.input_grad_bytes;
-  } else {
-    whole = stage_memory(network.layers, range, own, job.precision);
-  }
-  const std::int64_t parts = job.scatter_gather || job.sequence_parallel ? job.tensor : 1;
-  memory.input_bytes = (whole.input_bytes + parts - 1) / parts;
-  memory.output_bytes = (whole.output_bytes + parts - 1) / parts;
-  memory.input_grad_bytes = (whole.input_grad_bytes + parts - 1) / parts;
-  memory.output_grad_bytes = (whole.output_grad_bytes + parts - 1) / parts;
+/// The shape of a job whose layers are sharded as by ZeRO 3.
+JobShape fully_sharded(JobShape shape) {
+  shape.parallelism.zero = ZeroStage::kWeights;
+  return shape;
 }
 
 /// No layer names what it reads, and none shares the weights of another.
@@ -244,8 +157,14 @@ struct JobPrices::State {
     StageMemory memory;
     UpdateSeconds update;
   };
-  using Key = std::vector<std::int32_t>;  ///< layers that run again; kinds of the layers, and of their neighbours
   static constexpr std::int32_t kByPolicy = -1;
+  /// What a stage has otherwise than the job says; `kByPolicy`: nothing, or the least where it is left to stages.
+  struct Own {
+    std::int32_t again = kByPolicy;    ///< transformer layers that run again
+    std::int32_t sharded = kByPolicy;  ///< layers
+    bool offloaded = false;            ///< is said
+  };
+  using Key = std::vector<std::int32_t>;  ///< what is the stage's own; kinds of the layers, and of their neighbours
 
   State(const JobMachine& machine, const Network& of, const Parallelism& parallelism,
         std::vector<std::int32_t> known_alike)
@@ -253,9 +172,10 @@ struct JobPrices::State {
         cluster(machine.cluster),
         rates(rates_of(machine)),
         shape(of, parallelism),
+        shape_sharded(fully_sharded(shape)),
         clock(cluster, parallelism, rates),
         alike(known_alike.empty() ? first_alike(of.layers) : std::move(known_alike)) {
-    shape.any_layout = rates.any_layout;
+    shape.any_layout = shape_sharded.any_layout = rates.any_layout;
     set_work(network, alike, shape, cluster.devices.front(), work);
     plain_chain = is_plain_chain(of.layers);
     for (std::size_t k = 0; k < network.layers.size(); ++k) {
@@ -263,6 +183,13 @@ struct JobPrices::State {
       layers.push_back(same < k ? layers[same]
                                 : layer_seconds(network.layers[k], shape, clock, runs_all_again(parallelism)));
       recomputed.push_back(same < k ? recomputed[same] : layer_seconds(network.layers[k], shape, clock, true));
+      for (const bool full : {false, true}) {
+        if (!parallelism.zero_by_layer) continue;
+        std::vector<StageSeconds>& of_sharded = full ? sharded_recomputed : sharded;
+        const bool again = full || runs_all_again(parallelism);
+        of_sharded.push_back(same < k ? of_sharded[same]
+                                      : layer_seconds(network.layers[k], shape_sharded, clock, again));
+      }
       parameters.push_back(same < k ? parameters[same] : device_parameters(network.layers[k], shape));
       layer_forward.push_back(to_nanoseconds(layers.back().f.seconds()));
     }
@@ -276,7 +203,8 @@ struct JobPrices::State {
   LayerLeast least_of(std::size_t layer) const {
     constexpr std::int64_t kRoundings = 8;  // bytes
     LayerLeast one = least_passes(layers[layer]);
-    const StageMemory memory = job_stage_memory(std::span(network.layers).subspan(layer, 1), shape, {});
+    const auto alone = std::span(network.layers).subspan(layer, 1);
+    const StageMemory memory = job_stage_memory(alone, shape.parallelism.zero_by_layer ? shape_sharded : shape, {});
     if (!is_tied(layer)) {
       const std::int64_t held = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
       one.held_bytes = std::max<std::int64_t>(0, held - kRoundings);
@@ -286,6 +214,7 @@ struct JobPrices::State {
     }
     // Attention and what follows it run again together, from one input.
     if (shape.parallelism.recompute >= ActivationRecompute::kFull) one.kept_bytes /= 2;
+    if (shape.parallelism.offload_by_stage) one.kept_bytes = 0;
     return one;
   }
 
@@ -298,13 +227,14 @@ struct JobPrices::State {
       each.push_back(same < k ? each[same] : least_of(k));
     }
     const DeviceParameters all = stage_parameters(network.layers, parameters);
-    const Parallelism& job = shape.parallelism;
+    const JobShape& least_shape = shape.parallelism.zero_by_layer ? shape_sharded : shape;
+    const Parallelism& job = least_shape.parallelism;
     const bool shares = job.adapter_rank == 0 && all.dense > 0 && all.expert == 0;
     if (shares) {
       StageMemory held;
       const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.shard_ranks() : 1;
       held.optimizer_bytes = all.dense * job.precision.optimizer_bytes / holders;
-      UpdateSeconds update = update_seconds(all, shape, clock, held, {});
+      UpdateSeconds update = update_seconds(all, least_shape, clock, held, {});
       if (job.overlap_gradients) update.reduce_s = 0;
       if (job.overlap_parameters) update.gather_s = 0;
       for (std::size_t k = 0; k < each.size(); ++k) {
@@ -316,9 +246,9 @@ struct JobPrices::State {
     least = std::make_shared<const std::vector<LayerLeast>>(std::move(each));
   }
 
-  Key key_of(const LayerRange& range, std::int32_t again) const {
+  Key key_of(const LayerRange& range, const Own& own) const {
     constexpr std::int32_t kNobody = -1;
-    Key key{again, range.begin == 0 ? kNobody : alike[range.begin - 1],
+    Key key{own.again, own.sharded, own.offloaded ? 1 : 0, range.begin == 0 ? kNobody : alike[range.begin - 1],
             range.end == alike.size() ? kNobody : alike[range.end]};
     key.insert(key.end(), alike.begin() + static_cast<std::ptrdiff_t>(range.begin),
                alike.begin() + static_cast<std::ptrdiff_t>(range.end));
@@ -329,8 +259,14 @@ struct JobPrices::State {
     return std::span(network.layers).subspan(range.begin, range.end - range.begin);
   }
 
+  Own own_of(const LayerRange& range, std::size_t s, const StageChoices& choices) const {
+    return {.again = again(range, s, choices.recomputed),
+            .sharded = choices.sharded.empty() ? kByPolicy : choices.sharded[s],
+            .offloaded = !choices.offloaded.empty()};
+  }
+
   /// How many layers of stage `s` run again.
-  std::int32_t again(const LayerRange& range, std::size_t s, std::span<const std::int32_t> counts) const {
+  std::int32_t again(const LayerRange& range, std::size_t s, const std::vector<std::int32_t>& counts) const {
     if (!counts.empty()) return counts[s];
     const Parallelism& job = shape.parallelism;
     if (job.recompute != ActivationRecompute::kFull || job.recompute_layers == 0) return kByPolicy;
@@ -338,40 +274,61 @@ struct JobPrices::State {
         std::min<std::int64_t>(job.recompute_layers, layers_to_recompute(own_layers(range))));
   }
 
-  /// `again`: how many of its first layers (`layers_to_recompute`); `kByPolicy`: as the job says.
-  StagePrice price(const LayerRange& range, std::int32_t again) const {
-    const auto own = own_layers(range);
-    const std::size_t leading = again == kByPolicy ? 0 : leading_layers(own, again);
+  /// Of the passes of a stage whose first layers run again, so many, or are sharded.
+  StageSeconds seconds_of(const LayerRange& range, std::size_t again, std::size_t sharded_ones) const {
     StageSeconds seconds;
     for (std::size_t k = range.begin; k < range.end; ++k) {
-      seconds += k - range.begin < leading ? recomputed[k] : layers[k];
+      const bool runs_again = k - range.begin < again;
+      const bool is_sharded = k - range.begin < sharded_ones;
+      seconds += is_sharded ? (runs_again ? sharded_recomputed : sharded)[k] : (runs_again ? recomputed : layers)[k];
     }
-    wait_for_weights(own, shape, clock, seconds);
+    const auto own = own_layers(range);
+    wait_for_weights(own, true, shape, clock, seconds);
+    if (sharded_ones > 0) {
+      wait_for_weights(own.first(sharded_ones), sharded_ones == own.size(), shape_sharded, clock, seconds);
+    }
+    return seconds;
+  }
+
+  StagePrice price(const LayerRange& range, const Own& own) const {
+    const Parallelism& job = shape.parallelism;
+    const auto of_stage = own_layers(range);
+    const auto each = std::span(parameters).subspan(range.begin, of_stage.size());
+    const std::size_t leading = own.again == kByPolicy ? 0 : leading_layers(of_stage, own.again);
+    const bool sharded_as_fits = job.zero_by_layer && own.sharded == kByPolicy;
+    const std::size_t first =
+        sharded_as_fits ? of_stage.size() : static_cast<std::size_t>(std::max<std::int32_t>(0, own.sharded));
+    const StageHolding holding{.parameters = stage_parameters(of_stage, each),
+                               .again = own.again == kByPolicy ? layers_again(of_stage, shape) : leading,
+                               .sharded = first,
+                               .of_sharded = stage_parameters(of_stage.first(first), each.first(first)),
+                               .gathers = !sharded_as_fits};
+    StageSeconds seconds = seconds_of(range, leading, sharded_as_fits ? 0 : first);
     StageMemory messages;
     set_messages(network, range, shape, plain_chain, messages);
+    compress_messages(job, clock, messages, seconds);
     const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
                             messages.input_grad_bytes + messages.output_grad_bytes};
-    const DeviceParameters held = stage_parameters(own, std::span(parameters).subspan(range.begin, own.size()));
-    const std::size_t kept_inputs = again == kByPolicy ? layers_again(own, shape) : leading;
     StagePrice stage{
-        .times = stage_times(seconds), .memory = job_stage_memory(own, shape, beside, held, kept_inputs), .update = {}};
+        .times = stage_times(seconds), .memory = job_stage_memory(of_stage, shape, beside, holding), .update = {}};
+    if (job.offload_by_stage && !own.offloaded) stage.memory.stash.clear();
     stage.memory.input_bytes = messages.input_bytes;
     stage.memory.output_bytes = messages.output_bytes;
     stage.memory.input_grad_bytes = messages.input_grad_bytes;
     stage.memory.output_grad_bytes = messages.output_grad_bytes;
-    stage.update = update_seconds(held, shape, clock, stage.memory, stage.times);
+    stage.update = stage_update(holding, {shape, shape_sharded}, clock, stage.memory, stage.times);
     stage.times.u = to_nanoseconds(stage.update.all()) + rates.update_ns;
     return stage;
   }
 
-  std::shared_ptr<const StagePrice> known(const LayerRange& range, std::int32_t again) {
-    Key key = key_of(range, again);
+  std::shared_ptr<const StagePrice> known(const LayerRange& range, const Own& own) {
+    Key key = key_of(range, own);
     {
       const std::lock_guard lock(mutex);
       const auto found = stages.find(key);
       if (found != stages.end()) return found->second;
     }
-    auto stage = std::make_shared<const StagePrice>(price(range, again));
+    auto stage = std::make_shared<const StagePrice>(price(range, own));
     const std::lock_guard lock(mutex);
     return stages.try_emplace(std::move(key), std::move(stage)).first->second;
   }
@@ -387,12 +344,15 @@ struct JobPrices::State {
   const Cluster& cluster;
   KernelRates rates;
   JobShape shape;
+  JobShape shape_sharded;  ///< of layers that are sharded as by ZeRO 3 beside the others
   JobClock clock;
   std::vector<std::int32_t> alike;
   bool plain_chain = false;
   WorkUnits work;
-  std::vector<StageSeconds> layers;          ///< by layer, alone
-  std::vector<StageSeconds> recomputed;      ///< the same where its whole forward runs again
+  std::vector<StageSeconds> layers;      ///< by layer, alone
+  std::vector<StageSeconds> recomputed;  ///< the same where its whole forward runs again
+  std::vector<StageSeconds> sharded;     ///< by layer that ZeRO 3 shards; empty: no stage has any of its own
+  std::vector<StageSeconds> sharded_recomputed;
   std::vector<DeviceParameters> parameters;  ///< by layer
   std::vector<Ticks> layer_forward;
   std::shared_ptr<const std::vector<LayerLeast>> least;
@@ -410,21 +370,33 @@ JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Pa
 
 JobPrices::~JobPrices() = default;
 
-void JobPrices::check_counts(const Partition& partition, std::span<const std::int32_t> recomputed) const {
-  if (recomputed.empty()) return;
-  if (state_->shape.parallelism.recompute == ActivationRecompute::kFull) {
+void JobPrices::check_counts(const Partition& partition, const StageChoices& choices) const {
+  const Parallelism& job = state_->shape.parallelism;
+  if (!choices.recomputed.empty() && job.recompute == ActivationRecompute::kFull) {
     throw Error("recomputed layers: all run again already, expected no counts by stage");
   }
-  if (recomputed.size() != partition.num_stages()) {
-    throw Error("recomputed layers: " + std::to_string(recomputed.size()) + " counts, expected one for each of the " +
-                std::to_string(partition.num_stages()) + " stages");
+  if (!choices.sharded.empty() && !job.zero_by_layer) {
+    throw Error("sharded layers: expected a job that leaves them to its stages");
   }
-  const std::vector<std::int32_t> most = recomputable(partition);
-  for (std::size_t s = 0; s < most.size(); ++s) {
-    if (recomputed[s] >= 0 && recomputed[s] <= most[s]) continue;
-    throw Error("recomputed layers: " + std::to_string(recomputed[s]) + " of stage " + std::to_string(s) +
-                ", expected at most its " + std::to_string(most[s]));
+  const auto check = [&](const char* what, const std::vector<std::int32_t>& counts,
+                         const std::vector<std::int32_t>& most) {
+    if (counts.empty()) return;
+    if (counts.size() != most.size()) {
+      throw Error(std::string(what) + " layers: " + std::to_string(counts.size()) +
+                  " counts, expected one for each of the " + std::to_string(most.size()) + " stages");
+    }
+    for (std::size_t s = 0; s < most.size(); ++s) {
+      if (counts[s] >= 0 && counts[s] <= most[s]) continue;
+      throw Error(std::string(what) + " layers: " + std::to_string(counts[s]) + " of stage " + std::to_string(s) +
+                  ", expected at most its " + std::to_string(most[s]));
+    }
+  };
+  check("recomputed", choices.recomputed, recomputable(partition));
+  std::vector<std::int32_t> layers;
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    layers.push_back(static_cast<std::int32_t>(partition.range(s).end - partition.range(s).begin));
   }
+  check("sharded", choices.sharded, layers);
 }
 
 std::vector<std::int32_t> JobPrices::recomputable(const Partition& partition) const {
@@ -435,17 +407,17 @@ std::vector<std::int32_t> JobPrices::recomputable(const Partition& partition) co
   return counts;
 }
 
-JobCosts JobPrices::costs(const Partition& partition, std::int32_t places,
-                          std::span<const std::int32_t> recomputed) const {
+JobCosts JobPrices::costs(const Partition& partition, std::int32_t places, const StageChoices& choices) const {
   const Parallelism& parallelism = state_->shape.parallelism;
   check_devices(state_->cluster, parallelism, places);
-  check_counts(partition, recomputed);
+  check_counts(partition, choices);
   JobCosts job;
   job.rates = state_->rates;
   job.pipeline = state_->pipeline(places);
   job.costs.work = state_->work;
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-    const auto stage = state_->known(partition.range(s), state_->again(partition.range(s), s, recomputed));
+    const LayerRange range = partition.range(s);
+    const auto stage = state_->known(range, state_->own_of(range, s, choices));
     job.costs.times.push_back(stage->times);
     job.costs.memory.push_back(stage->memory);
     job.updates.push_back(stage->update);
@@ -464,8 +436,8 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places,
 }
 
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
-                   const Parallelism& parallelism, std::span<const std::int32_t> recomputed) {
-  return JobPrices(network, machine, parallelism).costs(partition, machine.places, recomputed);
+                   const Parallelism& parallelism, const StageChoices& choices) {
+  return JobPrices(network, machine, parallelism).costs(partition, machine.places, choices);
 }
 
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,

@@ -41,8 +41,17 @@ struct HeldBeside {
 /// and what is alive inside of passes only (`pass_peaks`, in which messages are no longer counted). What libraries keep
 /// for the whole run is counted in every pass.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside = {});
-/// The same where the stage's parameters are known, and how many of its first layers run again.
+/// The parameters of a stage, and how many of its first layers are not like the others.
+struct StageHolding {
+  DeviceParameters parameters{};
+  std::size_t again = 0;          ///< run again in the backward
+  std::size_t sharded = 0;        ///< sharded as by ZeRO 3, whatever the job says of the others
+  DeviceParameters of_sharded{};  ///< a part of `parameters`
+  bool gathers = true;            ///< these layers are whole while they compute
+};
+
+/// The same where all this is known.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters, std::size_t again);
+                             const StageHolding& holding);
 
 }  // namespace plumb

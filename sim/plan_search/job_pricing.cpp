@@ -132,23 +132,30 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
                          const PricingLimits& limits) {
   if (is_profiled(network)) {
     return [network, cluster = alike(cluster), limits](const Parallelism& parallelism, const Partition& partition,
-                                                       std::int32_t, const std::vector<std::int32_t>&) {
+                                                       std::int32_t, const StageChoices& choices) {
       PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
       stages.runtime = limits.runtime;
       for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));
       price_host_copies(stages.costs, limits.host_bytes_per_s);
+      for (StageMemory& memory : stages.costs.memory) {
+        if (parallelism.offload_by_stage && choices.offloaded.empty()) memory.stash.clear();
+      }
       stages.price_per_hour = place_prices(cluster, 1, cluster.devices.size());
       return stages;
     };
   }
   const auto known = std::make_shared<PricesByChoice>(network, cluster, rates);
   return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
-                         const std::vector<std::int32_t>& recomputed) {
+                         const StageChoices& choices) {
     const std::shared_ptr<const JobPrices> prices = known->of(parallelism);
-    JobCosts job = prices->costs(partition, places, recomputed);
+    JobCosts job = prices->costs(partition, places, choices);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     stages.least = std::move(job.least);
     stages.recomputable = prices->recomputable(partition);
+    for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+      const LayerRange range = partition.range(s);
+      stages.shardable.push_back(static_cast<std::int32_t>(range.end - range.begin));
+    }
     stages.stage_update = job.rates.update_ns;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
