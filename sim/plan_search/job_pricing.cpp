@@ -45,8 +45,12 @@ std::vector<double> place_prices(const Cluster& cluster, std::int64_t devices_pe
   return prices;
 }
 
-void price_host_copies(StageCosts& costs, double host_bytes_per_s) {
+/// At the speed that is given instead of that of the cluster's link, too.
+void price_host_copies(PricedStages& stages, double host_bytes_per_s) {
   if (host_bytes_per_s <= 0) return;
+  StageCosts& costs = stages.costs;
+  HostLink& link = stages.pipeline.host_link;
+  if (link.bytes_per_s > 0) link = {.latency_ns = link.latency_ns, .bytes_per_s = host_bytes_per_s};
   for (std::size_t s = 0; s < costs.times.size(); ++s) {
     const double seconds = static_cast<double>(stash_bytes(costs.memory[s])) / host_bytes_per_s;
     const Ticks ticks = std::max<Ticks>(1, std::llround(seconds * 1e9 * static_cast<double>(costs.base.ticks_per_ns)));
@@ -136,7 +140,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
       PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
       stages.runtime = limits.runtime;
       for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));
-      price_host_copies(stages.costs, limits.host_bytes_per_s);
+      price_host_copies(stages, limits.host_bytes_per_s);
       for (StageMemory& memory : stages.costs.memory) {
         if (parallelism.offload_by_stage && choices.offloaded.empty()) memory.stash.clear();
       }
@@ -161,7 +165,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
     }
-    price_host_copies(stages.costs, limits.host_bytes_per_s);
+    price_host_copies(stages, limits.host_bytes_per_s);
     stages.price_per_hour =
         place_prices(known->cluster(), parallelism.devices_per_stage(), stages.pipeline.devices.size());
     return stages;

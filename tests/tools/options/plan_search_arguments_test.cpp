@@ -1,5 +1,6 @@
 #include "tools/options/plan_search_arguments.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -67,6 +68,27 @@ TEST_CASE("a precision that a system does not have is refused with those that it
   titan.computes = Parallelism{};
   titan.computes->format = MatrixFormat::kFp8Block;
   CHECK_THROWS_WITH_AS(plan_question(titan), doctest::Contains("--precision fp8-block: torchtitan"), Error);
+}
+
+TEST_CASE("choices that are left to stages are searched beside what all stages may have alike") {
+  PlanSearchArguments left = asked("gpt2-small", "none");
+  left.zero = "fitted";
+  left.recompute = "none";
+  left.data = "2";
+  left.tensor = left.microbatch_sizes = "1";
+  const auto count = [&](auto has) { return std::ranges::count_if(plan_question(left).ranges.parallelisms, has); };
+  CHECK(count([](const Parallelism&) { return true; }) == 3);  // ZeRO 1, ZeRO 3, and layer by layer
+  CHECK(count([](const Parallelism& job) { return job.zero_by_layer && job.zero == ZeroStage::kOptimizer; }) == 1);
+  CHECK(count([](const Parallelism& job) { return job.zero == ZeroStage::kWeights; }) == 1);
+  left.offload = true;
+  CHECK(count([](const Parallelism& job) { return job.offload_by_stage; }) == 3);
+  left.cluster = "dapple-a";
+  CHECK_THROWS_WITH_AS(plan_question(left), doctest::Contains("--offload needs the link to the host"), Error);
+  left.host_bandwidth = "25GB";
+  CHECK(count([](const Parallelism& job) { return job.offload_by_stage; }) == 3);
+  left.runtime = "megatron";
+  left.zero = "";
+  CHECK_THROWS_WITH_AS(plan_question(left), doctest::Contains("plan: --offload: no system is known"), Error);
 }
 
 TEST_CASE("tables of words are priced as Megatron-LM pads them, and as they are for other systems") {
