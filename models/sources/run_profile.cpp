@@ -50,7 +50,7 @@ double without(const Measured& measured, double inside) { return std::max(0.0, e
 /// Reads the stages of the run as times of operators.
 class RunStages {
  public:
-  explicit RunStages(const RunProfile& profile) : inside_(inside_of(profile)) {
+  explicit RunStages(const RunProfile& profile) : inside_(inside_of(profile)), given_share_(profile.input_grad_share) {
     for (std::size_t s = 0; s < profile.stages.size(); ++s) add(profile.stages[s]);
     split_backwards();
   }
@@ -84,13 +84,13 @@ class RunStages {
     stages_.push_back(operators);
   }
 
-  /// Splits what was not split as the other stages are on average; one to one where none is.
+  /// Splits what was not split as the other stages are on average; where none is, as the network says, or one to one.
   void split_backwards() {
     Operators sum;
     for (const Operators& stage : stages_) sum.add(stage, 1);
     const double both = sum.i + sum.w;
     if (both > 0) share_i_ = sum.i / both;
-    const double share = both > 0 ? share_i_ : 0.5;
+    const double share = both > 0 ? share_i_ : given_share_ > 0 ? given_share_ : 0.5;
     for (const std::size_t s : unsplit_) {
       stages_[s].i = share * stages_[s].b;
       stages_[s].w = stages_[s].b - stages_[s].i;
@@ -98,6 +98,7 @@ class RunStages {
   }
 
   Operators inside_;
+  double given_share_;
   std::vector<Operators> stages_;
   std::vector<std::size_t> unsplit_;
   double share_i_ = -1;
@@ -129,6 +130,12 @@ RuntimeCosts runtime_of(const RunProfile& profile) {
   return costs;
 }
 
+std::string split_note(double input_grad_share) {
+  if (input_grad_share <= 0) return "I and W are each half of the run's B";
+  return "I is " + std::to_string(std::llround(100 * input_grad_share)) +
+         " % of the run's B, by the operations of its network";
+}
+
 }  // namespace
 
 RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages) {
@@ -146,7 +153,7 @@ RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages) {
     result.notes.push_back("the run's " + std::to_string(profile.stages.size()) + " stages cut into " +
                            std::to_string(num_stages) + " equal parts");
   }
-  if (stages.were_fused()) result.notes.emplace_back("I and W are each half of the run's B");
+  if (stages.were_fused()) result.notes.push_back(split_note(profile.input_grad_share));
   return result;
 }
 

@@ -33,6 +33,7 @@ struct RunProfile {
   MeasuredPasses host;    ///< from the end of what the lane did before to the action, when nothing was waited for
   std::vector<MeasuredMessages> messages;  ///< of the run, and of others on the same machine; by ascending bytes
   std::int64_t message_bytes = 0;          ///< of the messages that are to be predicted: those of the run
+  double input_grad_share = 0;  ///< of a backward that the run did not split: what I would take; 0: not known
 
   friend bool operator==(const RunProfile&, const RunProfile&) = default;
 };
@@ -60,9 +61,9 @@ struct RunCosts {
 
 /// Costs of `num_stages` stages. Where that is not the number of the run, the model is cut anew into equal parts of the
 /// run's stages: the time of operators is shared, the time `inside` an action that is none stays with every action.
-/// Where the run had no I and W, its B is split one to one; where it had no B, B is I + W. A first stage whose I did
-/// nothing (`skips_first_input_grad`) is split as the other stages are on average. Throws `Error` where it is not known
-/// what messages of `message_bytes` take.
+/// Where the run had no I and W, its B is split as `input_grad_share` says, else one to one; where it had no B, B is I
+/// + W. A first stage whose I did nothing (`skips_first_input_grad`) is split as the other stages are on average.
+/// Throws `Error` where it is not known what messages of `message_bytes` take.
 RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages);
 
 /// Devices whose messages take the time of those of `message_bytes`, and slow each other down as they did.

@@ -136,7 +136,8 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
   const JsonValue root = document.root();
   check_format(root, kRunProfileFormat, 1);
   root.allow_only({"format", "version", "machine", "runtime", "stages_ns", "inside_ns", "host_ns", "messages",
-                   "message_bytes", "send_ns", "send_posted_ns", "receive_ns", "message_ns", "message_capacity"});
+                   "message_bytes", "input_grad_share", "send_ns", "send_posted_ns", "receive_ns", "message_ns",
+                   "message_capacity"});
   RunProfile profile;
   profile.machine = root.at("machine").text();
   profile.runtime = root.at("runtime").text();
@@ -146,6 +147,7 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
   if (const auto inside = root.find("inside_ns")) profile.inside = read_passes(*inside);
   if (const auto host = root.find("host_ns")) profile.host = read_passes(*host);
   read_sizes(root, profile);
+  if (const auto share = root.find("input_grad_share")) profile.input_grad_share = share->number(0, 1);
   return profile;
 }
 
@@ -165,6 +167,7 @@ std::string run_profile_to_json(const RunProfile& profile) {
   }
   text += profile.messages.empty() ? "]" : "\n  ]";
   if (profile.message_bytes > 0) text += ",\n  \"message_bytes\": " + std::to_string(profile.message_bytes);
+  if (profile.input_grad_share > 0) text += ",\n  \"input_grad_share\": " + Json(profile.input_grad_share).dump();
   return text + "\n}\n";
 }
 

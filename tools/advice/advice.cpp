@@ -9,6 +9,7 @@
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
+#include "models/sources/backward_split.hpp"
 #include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/comparison/estimate.hpp"
@@ -120,6 +121,7 @@ AdvisedSchedule advised(const Candidate& candidate, const Timeline& predicted, c
 RunProfile profile_of(const TracedRun& run, const AdviceOptions& options) {
   RunProfile profile = run.known_profile();
   if (!options.runtime.empty()) profile.runtime = options.runtime;
+  if (options.network) profile.input_grad_share = input_grad_share(*options.network);
   return profile;
 }
 

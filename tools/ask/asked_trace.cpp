@@ -17,7 +17,7 @@ class AskedTrace final : public AskedQuestion {
  public:
   AskedTrace() : AskedQuestion(TraceQuestion::kUsage) {
     question_.add_run_to(options_);
-    question_.add_messages_to(options_);
+    question_.add_knowledge_to(options_);
   }
 
   std::vector<std::string_view> parts() const override {

@@ -6,10 +6,12 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/sources/backward_split.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/walk.hpp"
 #include "sim/traces/run_samples.hpp"
 #include "tools/formats/run_files.hpp"
+#include "tools/options/network_argument.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
@@ -76,13 +78,16 @@ void TraceQuestion::add_run_to(OptionTable& table) {
       .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)");
 }
 
-void TraceQuestion::add_messages_to(OptionTable& table) {
+void TraceQuestion::add_knowledge_to(OptionTable& table) {
   table
       .text("message-bytes", message_bytes, "SIZE",
             "size of this run's messages, such as 4MiB, which traces do not tell")
       .texts("messages", messages, "FILE",
              "what messages of other sizes take, for --profile: the profile of another run on the same machine, or a "
-             "ping-pong (CSV with the columns bytes and median_us); may be repeated");
+             "ping-pong (CSV with the columns bytes and median_us); may be repeated")
+      .text("network", network, "NAME|FILE",
+            "the model that was run, for --profile: its operations say how a backward that was not split divides into "
+            "I and W");
 }
 
 TracedRun TraceQuestion::read() const {
@@ -110,6 +115,7 @@ RunProfile TraceQuestion::profile(const TracedRun& run) const {
     const auto own = std::ranges::find(profile.messages, profile.message_bytes, &MeasuredMessages::bytes);
     add_message_sizes(profile, with_ping_pong(*own, ping_pong_from_csv(text, file), calls_move_bytes));
   }
+  if (!network.empty()) profile.input_grad_share = input_grad_share(network_argument(network));
   return profile;
 }
 

@@ -19,15 +19,18 @@ struct TraceQuestion {
   std::optional<std::int64_t> step;
   std::string message_bytes;
   std::vector<std::string> messages;
+  std::string network;
 
   /// Declares the files and the step; this object must outlive the table.
   void add_run_to(OptionTable& table);
-  /// Declares what is known of the run's messages.
-  void add_messages_to(OptionTable& table);
+  /// Declares what is known of the run's messages and of its network.
+  void add_knowledge_to(OptionTable& table);
 
+  /// Whether anything is known that only a profile uses.
+  bool has_knowledge() const { return !message_bytes.empty() || !messages.empty() || !network.empty(); }
   /// Throws `Error` for what is no trace, and for a step that the run does not have.
   TracedRun read() const;
-  /// The profile of the run, with what `messages` tells of other sizes.
+  /// The profile of the run, with what `messages` tells of other sizes, and `network` of the backward.
   RunProfile profile(const TracedRun& run) const;
 };
 

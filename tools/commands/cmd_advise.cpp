@@ -46,7 +46,8 @@ struct AdviseArguments {
         .text("memory-limit", memory_limit, "LIMIT",
               "most that a device may hold: activations, each of one microbatch on 1/p of the model, or bytes (40GiB) "
               "with --network")
-        .text("network", network, "NAME|FILE", "the model that was run, for memory in bytes; see `plumbline networks`")
+        .text("network", network, "NAME|FILE",
+              "the model that was run, for memory in bytes and for how a backward divides; see `plumbline networks`")
         .text("runtime", runtime, "SYSTEM",
               "what ran the run: pytorch, pytorch-deferred, pytorch-single, torchtitan or megatron (default: what its "
               "traces look like; those of torchtitan look like PyTorch's)")

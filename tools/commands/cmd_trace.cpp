@@ -35,7 +35,7 @@ struct TraceArguments {
     parser.text("output,o", output, "FILE", "the measured timeline for `compare`: the same file that --json writes")
         .text("profile", profile, "FILE",
               "what actions, the host and messages cost in this run, for `simulate --profile` (- is standard output)");
-    question.add_messages_to(parser);
+    question.add_knowledge_to(parser);
     reports.add_to(parser);
     if (!parse_command_line(parser, arguments)) return false;
     if (output.empty()) return true;
@@ -54,8 +54,8 @@ ExitStatus run_trace(const CommandLine& command_line) {
   ReportFiles reports(arguments.reports, arguments.profile);
   std::optional<OutputFile> profile;
   if (!arguments.profile.empty()) profile.emplace(arguments.profile);
-  if (arguments.profile.empty() && !(question.message_bytes.empty() && question.messages.empty()))
-    throw Error("--message-bytes and --messages: are for --profile FILE, expected it with them");
+  if (arguments.profile.empty() && question.has_knowledge())
+    throw Error("--message-bytes, --messages and --network: are for --profile FILE, expected it with them");
   const TracedRun run = question.read();
   reports.write({.steps = run.steps, .shown = static_cast<std::size_t>(run.step)});
   if (profile) profile->finish(run_profile_to_json(question.profile(run)));

@@ -7,7 +7,8 @@ Every round trains every schedule of a group once, so that slow moments of the m
 programs took more than 2 % of the time (involuntary switches of the run, each taken for a time slice of 3 ms) is left out, but the
 calmest half always counts (rounds of several processes all count: they yield while they ask for messages, which looks like interruptions). As
 root everything runs with real-time priority (chrt), because machines are shared. From the runs of one schedule comes a profile (`plumbline trace --profile`), and from it the
-step of every other schedule. --score reads the runs that are in OUT already.
+step of every other schedule. Where products are real, every round is predicted from its own run, seconds away, and the median of the rounds' errors counts:
+the speed of a shared machine drifts by more than is looked for. --score reads the runs that are in OUT already.
 """
 import argparse
 import itertools
@@ -36,8 +37,8 @@ def paced(devices, microbatches, message_ms, factors=None, capacity=0, processes
 
 
 def real(processes):
-    return {"size": ["-p", "2", "-m", "8", "--updates", "20"], "network": "gpt-mini", "schedules": ONE_CHUNK, "devices": 2,
-            "processes": 2 if processes else 0}
+    return {"size": ["-p", "2", "-m", "8", "--updates", "6"], "network": "gpt-mini", "schedules": ONE_CHUNK, "devices": 2,
+            "processes": 2 if processes else 0, "by_round": True}
 
 
 GROUPS = {
@@ -100,9 +101,14 @@ def run_plumbline(program, *words):
     return done.stdout
 
 
-def wrong_pairs(names, predicted, steps):
+def step_of(document):
+    return json.loads(document.read_text())["step_time_ns"]
+
+
+def wrong_pairs(names, errors, steps):
     """Pairs predicted more than 2 % apart whose measured steps do not overlap: how many, and how many are swapped."""
     wrong, pairs = 0, 0
+    predicted = {name: statistics.median(steps[name]) * (1 + errors[name]) for name in names}
     for a, b in itertools.combinations(names, 2):
         near, far = sorted((predicted[a], predicted[b]))
         if far <= 1.02 * near or not (max(steps[a]) < min(steps[b]) or max(steps[b]) < min(steps[a])):
@@ -112,27 +118,35 @@ def wrong_pairs(names, predicted, steps):
     return f"{wrong} of {pairs}"
 
 
+def errors_from(program, group, folder, base, rounds):
+    """Of each schedule: the error of its step, and the model's part of it, from the base's runs of these rounds."""
+    profile = folder / f"profile-{base}.json"
+    known = ["--network", group["network"]] if "network" in group else []
+    run_plumbline(program, "trace", *(folder / f"{base}.{number}.json" for number in rounds), "--summary", "--profile", profile, *known)
+    errors, model = {}, {}
+    for name in group["schedules"]:
+        runs = [folder / f"{name}.{number}.json" for number in rounds]
+        document = folder / f"{name}.predicted.json"
+        run_plumbline(program, "simulate", name, *group["size"], "--profile", profile, "--json", document)
+        errors[name] = step_of(document) / statistics.median(map(step_of, runs)) - 1
+        model[name] = json.loads(run_plumbline(program, "compare", document, *runs, "--json", "-"))["model_error"]
+    return errors, model
+
+
 def score(program, title, group, folder, details):
     lost = json.loads((folder / "lost.json").read_text())
     rounds = calm_rounds(lost)
-    runs = {name: [folder / f"{name}.{number}.json" for number in rounds] for name in group["schedules"]}
-    steps = {name: [json.loads(run.read_text())["step_time_ns"] for run in files] for name, files in runs.items()}
+    steps = {name: [step_of(folder / f"{name}.{number}.json") for number in rounds] for name in group["schedules"]}
     spread = statistics.mean((max(s) - min(s)) / statistics.median(s) for s in steps.values())
     for base in ("1f1b", "zb-h1"):
-        profile = folder / f"profile-{base}.json"
-        run_plumbline(program, "trace", *runs[base], "--summary", "--profile", profile)
-        predicted, model = {}, {}
-        for name in group["schedules"]:
-            document = folder / f"{name}.predicted.json"
-            run_plumbline(program, "simulate", name, *group["size"], "--profile", profile, "--json", document)
-            predicted[name] = json.loads(document.read_text())["step_time_ns"]
-            model[name] = json.loads(run_plumbline(program, "compare", document, *runs[name], "--json", "-"))["model_error"]
-        errors = {name: predicted[name] / statistics.median(steps[name]) - 1 for name in group["schedules"]}
+        parts = [[number] for number in rounds] if group.get("by_round") else [rounds]
+        scored = [errors_from(program, group, folder, base, part) for part in parts]
+        errors, model = ({name: statistics.median(each[kind][name] for each in scored) for name in group["schedules"]} for kind in (0, 1))
         others = [name for name in group["schedules"] if name != base]
         worst = max(others, key=lambda name: abs(errors[name]))
         print(f"| {title} ({len(others)}) | {base} | {100 * statistics.mean(abs(errors[n]) for n in others):.1f} % | "
               f"{100 * errors[worst]:+.1f} % ({worst}) | {100 * statistics.mean(abs(model[n]) for n in others):.1f} % | "
-              f"{100 * errors[base]:+.1f} % | {wrong_pairs(others, predicted, steps)} | "
+              f"{100 * errors[base]:+.1f} % | {wrong_pairs(others, errors, steps)} | "
               f"{100 * spread:.1f} % | {100 * statistics.mean(lost[n] for n in rounds):.1f} % | {len(rounds)} of {len(lost)} |", flush=True)
         for name in others if details else []:
             print(f"    {name:14} {100 * errors[name]:+6.1f} %, model {100 * model[name]:+5.1f} %   measured {statistics.median(steps[name]) / 1e6:.1f} ms")

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "models/import/load_network.hpp"
+#include "models/sources/backward_split.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("models");
@@ -108,6 +110,29 @@ TEST_CASE("a fused backward is split one to one, and that is told") {
   CHECK(run.costs.times[0].b == 220);
   CHECK(run.costs.times[0].i == 100 + 20);
   CHECK(run.costs.times[0].w == 100 + 20);
+}
+
+TEST_CASE("a fused backward is split as the network's operations say, and a split one as it was") {
+  RunProfile fused = fused_run();
+  fused.input_grad_share = 0.7;
+  const RunCosts run = run_profile_costs(fused, 1);
+  CHECK(run.notes == std::vector<std::string>{"I is 70 % of the run's B, by the operations of its network"});
+  CHECK(run.costs.times[0].i == 140 + 20);
+  CHECK(run.costs.times[0].w == 60 + 20);
+  CHECK(run_profile_from_json(run_profile_to_json(fused), "fused.json") == fused);
+  RunProfile split = split_run();
+  split.input_grad_share = 0.7;
+  CHECK(run_profile_costs(split, 2).costs.times[0].i == run_profile_costs(split_run(), 2).costs.times[0].i);
+}
+
+TEST_CASE("products with weights cost as much in I as in W, and attention only in I") {
+  // Of a token: two products with the s x s scores in F, four in I, of 2 s w each; 24 w^2 in each pass of a block.
+  Network network = load_network("gpt-mini");
+  const double attention = 8.0 * 8 * 128 * 128;
+  const double products = 8.0 * 24 * 128 * 128 + 2.0 * 128 * 256;
+  CHECK(input_grad_share(network) == doctest::Approx((products + attention) / (2 * products + attention)));
+  network.layers.front().kind = LayerKind::kProfiled;
+  CHECK(input_grad_share(network) == 0);
 }
 
 TEST_CASE("§4.10: a first stage without a gradient of its input has no I, and the whole backward in its W") {
