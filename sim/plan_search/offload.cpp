@@ -62,7 +62,8 @@ std::vector<Action> list_with_copies(const std::vector<Action>& actions, const s
     const std::int64_t share = percent[index(action.stage)];
     if (between < kPassesBetween || !leaves_device(static_cast<std::int64_t>(index(action.microbatch)), share))
       continue;
-    before[place + 1 + (actions[place].overlaps_next != 0 ? 1 : 0)].push_back(move_to_host(actions[place], Op::kEvict));
+    std::vector<Action>& behind = before[place + 1 + (actions[place].overlaps_next != 0 ? 1 : 0)];
+    behind.insert(behind.begin(), move_to_host(actions[place], Op::kEvict));
     before[passes[passes.size() - 2]].push_back(move_to_host(action, Op::kLoad));
   }
   std::vector<Action> list;
