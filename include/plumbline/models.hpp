@@ -11,6 +11,7 @@
 #include "models/jobs/job_costs.hpp"
 #include "models/jobs/parallelism.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/network/lora.hpp"
 #include "models/network/network.hpp"
 #include "models/network/network_io.hpp"
 #include "models/sources/abstract_costs.hpp"

@@ -201,25 +201,34 @@ std::optional<std::int64_t> device_count(std::string_view digits) {
   return devices >= 1 && devices <= kMostDevices ? std::optional(devices) : std::nullopt;
 }
 
-/// Throws `Error` for "h100-64", "h100x64", "h100:64" and "64xh100", with the name of that size.
-void refuse_size(std::string_view name) {
+/// "h100-64", "h100x64", "h100:64" and "64xh100": a built-in cluster of so many devices, on as few nodes as have room
+/// and equally many; nothing where these would be no more than half full.
+std::optional<Cluster> find_sized_cluster(std::string_view name) {
   const std::size_t last = name.find_last_of("-x:");
   const std::size_t first = name.find_first_of("-x:");
-  if (last == std::string_view::npos) return;
+  if (last == std::string_view::npos) return std::nullopt;
   std::string_view base = name.substr(0, last);
   std::optional<std::int64_t> devices = device_count(name.substr(last + 1));
   if (!devices) {
     base = name.substr(first + 1);
     devices = device_count(name.substr(0, first));
   }
-  if (!devices) return;
+  if (!devices) return std::nullopt;
   for (const Preset& preset : cluster_presets()) {
     if (plain_name(preset.name) != plain_name(base)) continue;
-    const Cluster cluster = sized_cluster(cluster_from_json(preset.json, preset.name), *devices);
-    throw Error("unknown cluster '" + std::string(name) + "' (did you mean '" + std::string(preset.name) + "-" +
-                std::to_string(cluster.devices.size() / static_cast<std::size_t>(cluster.devices_per_node)) + "x" +
-                std::to_string(cluster.devices_per_node) + "'?)");
+    Cluster cluster = cluster_from_json(preset.json, preset.name);
+    const std::int64_t per_node = cluster.devices_per_node;
+    const std::int64_t fewest = (*devices + per_node - 1) / per_node;
+    std::int64_t nodes = fewest;
+    while (*devices % nodes != 0 && nodes < 2 * fewest) ++nodes;
+    if (*devices % nodes != 0) return std::nullopt;
+    const Shape shape{nodes, *devices / nodes};
+    reshape(
+        cluster, shape,
+        std::string(preset.name) + "-" + std::to_string(shape.nodes) + "x" + std::to_string(shape.devices_per_node));
+    return cluster;
   }
+  return std::nullopt;
 }
 
 /// Throws `Error` for a name that is no built-in cluster's.
@@ -313,10 +322,8 @@ Cluster load_cluster(std::string_view name_or_path) {
   const auto shape = dash == std::string::npos ? std::nullopt : parse_shape(name.substr(dash + 1));
   const std::string base = shape ? name.substr(0, dash) : name;
   auto cluster = shape ? find_cluster(base) : std::nullopt;
-  if (!cluster) {
-    refuse_size(base);
-    refuse_unknown(base);
-  }
+  if (auto sized = shape ? std::nullopt : find_sized_cluster(base)) return *std::move(sized);
+  if (!cluster) refuse_unknown(base);
   reshape(*cluster, *shape, cluster->name + name.substr(dash));
   return *std::move(cluster);
 }

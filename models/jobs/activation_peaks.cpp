@@ -120,19 +120,7 @@ class PassWalk {
   PassPeaks peaks_;
 };
 
-}  // namespace
-
-std::size_t layers_again(std::span<const LayerSpec> layers, const JobShape& shape) {
-  return shape.parallelism.recompute >= ActivationRecompute::kFull ? layers.size() : 0;
-}
-
-KeptBytes stage_kept(std::span<const LayerSpec> layers, const JobShape& shape) {
-  KeptBytes sum;
-  for (const Unit& unit : units_of(layers, shape, layers_again(layers, shape))) sum += kept_by(unit);
-  return sum;
-}
-
-std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again) {
+std::vector<StashTensor> stash_of(const std::vector<Unit>& units) {
   using MadeBy = StashTensor::MadeBy;
   std::vector<StashTensor> stash;
   const auto keep = [&](const std::string& name, std::int64_t bytes, MadeBy made_by, LastUse last_use) {
@@ -146,7 +134,7 @@ std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const Jo
       same->bytes += bytes;
     }
   };
-  for (const Unit& unit : units_of(layers, shape, again)) {
+  for (const Unit& unit : units) {
     keep("layer.input", unit.input, MadeBy::kForward, LastUse::kInputGrad);
     if (unit.recomputed) continue;
     for (const ActivationStep& step : unit.steps) {
@@ -157,10 +145,6 @@ std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const Jo
     }
   }
   return stash;
-}
-
-PassPeaks pass_peaks(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again) {
-  return PassWalk(units_of(layers, shape, again)).peaks();
 }
 
 std::int64_t placeholder_bytes(std::span<const LayerSpec> layers, const JobShape& shape) {
@@ -174,6 +158,25 @@ std::int64_t placeholder_bytes(std::span<const LayerSpec> layers, const JobShape
   std::int64_t numbers = 0;
   for (const auto& [inputs, outputs] : shapes) numbers += inputs * outputs;
   return numbers * shape.number_bytes();
+}
+
+}  // namespace
+
+std::size_t layers_again(std::span<const LayerSpec> layers, const JobShape& shape) {
+  return shape.parallelism.recompute >= ActivationRecompute::kFull ? layers.size() : 0;
+}
+
+KeptBytes stage_kept(std::span<const LayerSpec> layers, const JobShape& shape) {
+  KeptBytes sum;
+  for (const Unit& unit : units_of(layers, shape, layers_again(layers, shape))) sum += kept_by(unit);
+  return sum;
+}
+
+StageActivations stage_activations(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again) {
+  const std::vector<Unit> units = units_of(layers, shape, again);
+  return {.stash = stash_of(units),
+          .peaks = PassWalk(units).peaks(),
+          .placeholder_bytes = placeholder_bytes(layers, shape)};
 }
 
 }  // namespace plumb

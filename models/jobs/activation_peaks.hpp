@@ -16,9 +16,6 @@ std::size_t layers_again(std::span<const LayerSpec> layers, const JobShape& shap
 /// of a transformer layer (attention and MLP) only.
 KeptBytes stage_kept(std::span<const LayerSpec> layers, const JobShape& shape);
 
-/// What a stage keeps, step by step of the same name: tensors with their lives. The first `again` layers run again.
-std::vector<StashTensor> stage_stash(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again);
-
 /// Largest number of bytes alive inside of a pass of a stage besides everything that is kept for it. What is kept is
 /// counted whole during a pass; inside of it a backward frees what each operation has read, and a forward has not made
 /// everything yet, so these are peaks of (alive while an operation runs) - (kept, but already freed or not yet made).
@@ -28,9 +25,16 @@ struct PassPeaks {
   std::int64_t input_grad = 0;
   std::int64_t weight_grad = 0;
 };
-PassPeaks pass_peaks(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again);
 
-/// Placeholders that a library of layers keeps for gradients, one per shape of weights; 0 unless the job has them.
-std::int64_t placeholder_bytes(std::span<const LayerSpec> layers, const JobShape& shape);
+/// Activations of a stage on one device.
+struct StageActivations {
+  std::vector<StashTensor> stash{};  ///< what it keeps, step by step of the same name: tensors with their lives
+  PassPeaks peaks{};
+  /// Placeholders that a library of layers keeps for gradients, one per shape of weights; 0 unless the job has them.
+  std::int64_t placeholder_bytes = 0;
+};
+
+/// The first `again` layers run again.
+StageActivations stage_activations(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again);
 
 }  // namespace plumb

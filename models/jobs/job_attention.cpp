@@ -119,8 +119,13 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
               .outputs = qkv,
               .input_cast = true,
               .divided = Divided::kOutputs,
-              .adapted = true});
-  add_linear(out, shape, {.tokens = tokens, .inputs = inner, .outputs = layer.width, .divided = Divided::kInputs});
+              .adapted = LoraTargets::kQkv});
+  add_linear(out, shape,
+             {.tokens = tokens,
+              .inputs = inner,
+              .outputs = layer.width,
+              .divided = Divided::kInputs,
+              .adapted = LoraTargets::kAll});
   if (layer.bias) {
     add_bias(in, shape, tokens, qkv, true);
     add_bias(out, shape, shape.norm_tokens(), layer.width, false);  // added with dropout and the residual
@@ -164,10 +169,15 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
   if (layer.query_rank > 0) add_linear(in, shape, {tokens, layer.width, layer.query_rank});
   LayerKernels up;  // made of the latents
   const std::int64_t query_inputs = layer.query_rank > 0 ? layer.query_rank : layer.width;
+  add_linear(
+      up, shape,
+      {.tokens = tokens, .inputs = query_inputs, .outputs = queries, .input_cast = true, .adapted = LoraTargets::kQkv});
   add_linear(up, shape,
-             {.tokens = tokens, .inputs = query_inputs, .outputs = queries, .input_cast = true, .adapted = true});
-  add_linear(up, shape,
-             {.tokens = tokens, .inputs = layer.key_rank, .outputs = keys_values, .input_cast = true, .adapted = true});
+             {.tokens = tokens,
+              .inputs = layer.key_rank,
+              .outputs = keys_values,
+              .input_cast = true,
+              .adapted = LoraTargets::kQkv});
   in.append(up);
   add_linear(in, shape, {tokens, layer.width, latent});
   add_linear(out, shape, {.tokens = tokens, .inputs = values, .outputs = layer.width, .divided = Divided::kInputs});

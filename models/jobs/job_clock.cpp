@@ -14,6 +14,10 @@ std::int64_t to_nanoseconds(double seconds) {
   return checked_ticks(std::ceil(seconds * kNsPerSecond * (1 - kOffShare) - kOff), "a pass of a stage");
 }
 
+std::int64_t surely_nanoseconds(double seconds, std::int64_t less) {
+  return std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(seconds * kNsPerSecond * (1 - 1e-9))) - less);
+}
+
 CommTime PassSeconds::communication() const {
   return {.all = to_nanoseconds(talking_s), .shown = to_nanoseconds(seconds() - computing_s)};
 }

@@ -14,6 +14,9 @@ namespace plumb {
 /// bounds of searches want it.
 std::int64_t to_nanoseconds(double seconds);
 
+/// Rounded down, and further than doubles are off; less so many nanoseconds, but not below 0.
+std::int64_t surely_nanoseconds(double seconds, std::int64_t less);
+
 /// Seconds of a pass.
 struct PassSeconds {
   double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer

@@ -25,8 +25,14 @@ struct JobCosts {
   Cluster pipeline{};
   KernelRates rates{};
   std::vector<UpdateSeconds> updates{};                    ///< by stage
+  Ticks stage_update = 0;                                  ///< in every U, beside these: `stage_update_ns`
   std::shared_ptr<const std::vector<LayerLeast>> least{};  ///< by layer of the network
 };
+
+/// Of what an update takes besides its work (`KernelRates::update_ns`), the part of each of `stages` on so many places:
+/// a device that holds several stages (virtual stages) starts one update for all of them. The parts are equal, and
+/// together no less than the whole.
+Ticks stage_update_ns(const KernelRates& rates, std::size_t stages, std::int32_t places);
 
 /// What a job runs on: `places` devices of a pipeline (stages of a place share its devices), each spread over ranks of
 /// `cluster`.
@@ -48,14 +54,16 @@ struct JobMachine {
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                    const Parallelism& parallelism, const StageChoices& choices = {});
 
+class JobPasses;
+
 /// Computes the same, but each stage only once, since a search needs the same stages many times. Stages whose layers
 /// and neighbours differ only in their names have the same costs. Safe to use from several threads.
 class JobPrices {
  public:
-  /// `network` and the cluster of `machine` must outlive this. `alike`: what `first_alike` says of the network's
-  /// layers, if it is known already. Throws as `job_costs` does.
+  /// `network` and the cluster of `machine` must outlive this. `passes`: those of a job with the same passes on the
+  /// same machine (`with_same_passes`), if they are known already. Throws as `job_costs` does.
   JobPrices(const Network& network, const JobMachine& machine, const Parallelism& parallelism,
-            std::vector<std::int32_t> alike = {});
+            std::shared_ptr<const JobPasses> passes = {});
   ~JobPrices();
   JobPrices(const JobPrices&) = delete;
   JobPrices& operator=(const JobPrices&) = delete;

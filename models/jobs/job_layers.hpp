@@ -29,8 +29,8 @@ struct Product {
   bool input_cast = false;     ///< what comes in is written in the job's format by the norm or activation that makes it
   bool gradient_cast = false;  ///< so is the gradient of what goes out, by the backward of an activation
   Divided divided{};
-  bool adapted = false;  ///< has an adapter where the job trains adapters: queries, keys and values
-  bool exact = false;    ///< `outputs` are not filled up to what products like: an odd number of them is slow to read
+  std::optional<LoraTargets> adapted{};  ///< has an adapter where the job trains adapters of these, or of all
+  bool exact = false;  ///< `outputs` are not filled up to what products like: an odd number of them is slow to read
 };
 
 /// y = x W, W of `inputs` x `outputs` (already divided): one product per pass; that of W adds to the gradients where it

@@ -70,7 +70,7 @@ void add_linear(LayerKernels& kernels, const JobShape& shape, const Product& pro
       product.exact && product.outputs % 2 != 0;  // both backward products read the gradient of what went out
   add(kernels.input_grad, one);
   if (job.adapter_rank > 0) {
-    if (product.adapted) add_adapter(kernels, shape, product);
+    if (product.adapted && *product.adapted <= job.adapter_targets) add_adapter(kernels, shape, product);
     return;
   }
   one = {.m = product.outputs, .n = product.inputs, .k = product.tokens, .count = product.copies, .format = format};

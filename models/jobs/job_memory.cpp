@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/jobs/activation_peaks.hpp"
 #include "models/kernels/format_costs.hpp"
 #include "models/layers/describe_layer.hpp"
 #include "models/network/layer_shape.hpp"
+#include "models/network/lora.hpp"
 
 namespace plumb {
 namespace {
@@ -133,8 +133,12 @@ DeviceParameters trained_parameters(std::span<const LayerSpec> layers, const Job
   DeviceParameters sum;
   for (const LayerSpec& layer : layers) {
     sum.dense += trained_parameters(layer.body, shape).dense + trained_parameters(layer.shortcut, shape).dense;
-    if (layer.kind != LayerKind::kAttention) continue;
-    sum.dense += job.adapter_rank * (layer.width + qkv_width(layer) / job.tensor);
+    for (const AdaptedProduct& product : adapted_products(layer, {job.adapter_rank, 1, job.adapter_targets})) {
+      // Tensor ranks divide what leaves the first product of a block, and what comes to the second.
+      const bool second = product.prefix == "out.";
+      sum.dense += job.adapter_rank * (second ? product.inputs / job.tensor + product.outputs
+                                              : product.inputs + product.outputs / job.tensor);
+    }
   }
   return sum;
 }
@@ -185,12 +189,12 @@ std::int64_t gathered_bytes(std::span<const LayerSpec> sharded_layers, const Job
 }  // namespace
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
-  return job_stage_memory(layers, shape, beside,
-                          {.parameters = stage_parameters(layers, shape), .again = layers_again(layers, shape)});
+  return job_stage_memory(layers, shape, beside, {.parameters = stage_parameters(layers, shape)},
+                          stage_activations(layers, shape, layers_again(layers, shape)));
 }
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const StageHolding& holding) {
+                             const StageHolding& holding, const StageActivations& activations) {
   const Parallelism& job = shape.parallelism;
   const auto first = layers.first(holding.sharded);
   const auto held_of = [&](const SplitParameters& some, double each, ZeroStage from) {
@@ -215,11 +219,11 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   memory.gradient_bytes = bytes(job.precision.gradient_bytes + unsummed_bytes(job), ZeroStage::kGradients);
   const bool in_storage = job.storage_bytes_per_s > 0;
   if (!in_storage) memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
-  memory.stash = stage_stash(layers, shape, holding.again);
+  memory.stash = activations.stash;
   const std::int64_t gathered =
       holding.gathers ? gathered_bytes(job.zero == ZeroStage::kWeights ? layers : first, shape) : 0;
-  const PassPeaks peaks = pass_peaks(layers, shape, holding.again);
-  const std::int64_t held = beside.library_bytes + placeholder_bytes(layers, shape) + gathered;
+  const PassPeaks& peaks = activations.peaks;
+  const std::int64_t held = beside.library_bytes + activations.placeholder_bytes + gathered;
   const auto workspace = [&](std::int64_t peak, std::int64_t messages) {
     return held + std::max<std::int64_t>(0, peak - messages);
   };

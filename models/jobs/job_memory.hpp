@@ -4,6 +4,7 @@
 #include <span>
 
 #include "models/costs/stage_costs.hpp"
+#include "models/jobs/activation_peaks.hpp"
 #include "models/jobs/job_kernels.hpp"
 
 namespace plumb {
@@ -38,20 +39,20 @@ struct HeldBeside {
 };
 
 /// Memory of one device of a stage, without messages: weights, gradients and optimizer state with ZeRO, what is kept,
-/// and what is alive inside of passes only (`pass_peaks`, in which messages are no longer counted). What libraries keep
+/// and what is alive inside of passes only (`PassPeaks`, in which messages are no longer counted). What libraries keep
 /// for the whole run is counted in every pass.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside = {});
+
 /// The parameters of a stage, and how many of its first layers are not like the others.
 struct StageHolding {
   DeviceParameters parameters{};
-  std::size_t again = 0;          ///< run again in the backward
   std::size_t sharded = 0;        ///< sharded as by ZeRO 3, whatever the job says of the others
   DeviceParameters of_sharded{};  ///< a part of `parameters`
   bool gathers = true;            ///< these layers are whole while they compute
 };
 
-/// The same where all this is known.
+/// The same where this and the stage's activations are known.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const StageHolding& holding);
+                             const StageHolding& holding, const StageActivations& activations);
 
 }  // namespace plumb

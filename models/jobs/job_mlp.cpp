@@ -6,6 +6,7 @@ namespace plumb {
 void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, const MlpShape& mlp) {
   const auto& [tokens, features, hidden, copies, routed] = mlp;
   const auto divided = [&](Divided side) { return mlp.routed ? Divided::kNeither : side; };
+  const auto adapted = layer.kind == LayerKind::kMlp ? std::optional(LoraTargets::kAll) : std::nullopt;  // no experts
   const std::int64_t inner = layer.gated ? 2 * hidden : hidden;
   LayerKernels in;
   LayerKernels out;
@@ -15,13 +16,15 @@ void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shap
               .outputs = inner,
               .copies = copies,
               .input_cast = !routed,
-              .divided = divided(Divided::kOutputs)});
+              .divided = divided(Divided::kOutputs),
+              .adapted = adapted});
   add_linear(out, shape,
              {.tokens = tokens,
               .inputs = hidden,
               .outputs = features,
               .copies = copies,
-              .divided = divided(Divided::kInputs)});
+              .divided = divided(Divided::kInputs),
+              .adapted = adapted});
   if (layer.bias && copies == 1) {
     add_bias(in, shape, tokens, inner, false);  // added with the activation
     add_bias(out, shape, shape.norm_tokens(), features, false);

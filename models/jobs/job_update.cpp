@@ -19,6 +19,17 @@ double coding_s(const DeviceParameters& parameters, const Parallelism& job, cons
   return clock.casting_s(2 * bytes * (1 + job.gradient_share));
 }
 
+/// Bytes that `GradientPasses` moves: written once by zeroing, read by each look at them, read and written when scaled.
+/// `own`: gradients that the device updates, of `all` that it holds. Megatron-LM d98e8a6: `param_and_grad_buffer.py`
+/// (`reset`, `check_grads`, `start_grad_sync`), `clip_grads.py`.
+double passed_over_bytes(double own, double all, const Parallelism& job) {
+  if (job.gradient_passes == GradientPasses::kNone) return 0;
+  double passes = 1;
+  if (job.gradient_passes == GradientPasses::kScaled) passes += job.replicas() > 1 ? 1 + 2 : 1;
+  constexpr double kClipping = 1 + 2;
+  return static_cast<double>(job.precision.gradient_bytes) * (passes * all + kClipping * own);
+}
+
 /// Parameters that the optimizer of one device updates.
 double updated_parameters(const DeviceParameters& parameters, const Parallelism& job) {
   if (job.zero == ZeroStage::kNone) return static_cast<double>(parameters.all());
@@ -74,7 +85,8 @@ UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& s
     return update;
   }
   const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
-  update.optimizer_s = clock.updating_s(held * each);
+  const auto all = static_cast<double>(parameters.all());
+  update.optimizer_s = clock.updating_s(held * each + passed_over_bytes(held, all, job));
   return update;
 }
 

@@ -38,6 +38,16 @@ enum class CapturedGraphs : std::uint8_t {
 
 inline constexpr std::array<std::string_view, 3> kCapturedGraphNames{"none", "dense", "all"};
 
+/// What an update does to gradients besides reducing them and reading them in the optimizer.
+enum class GradientPasses : std::uint8_t {
+  kNone,
+  kClipped,  ///< set to zero for the next step; their norm is taken and they are scaled by whoever updates
+  kScaled,   ///< as kClipped, and before the reduction looked through for what is not finite and, where there are
+             ///< several data ranks, divided by their number (Megatron-LM's default)
+};
+
+inline constexpr std::array<std::string_view, 3> kGradientPassNames{"none", "clipped", "scaled"};
+
 /// How a job is spread over devices inside every pipeline stage, and how it computes.
 ///
 /// Ranks are laid out as Megatron does: tensor fastest, then context, then data, pipeline slowest. The layers with
@@ -80,11 +90,12 @@ struct Parallelism {
                                     ///< a2a), instead of passing keys and values on (ring)
   bool blocking_launches = false;   ///< the host waits for every kernel that it starts (CUDA_LAUNCH_BLOCKING=1)
   CapturedGraphs captured{};
+  GradientPasses gradient_passes{};
   RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
-  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) of queries, keys and values are
-                                  ///< trained; 0: everything is
+  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
+  LoraTargets adapter_targets{};  ///< what has adapters
   std::int64_t shard_group = 0;   ///< ZeRO shards over so many neighbours of the ranks that hold the same weights, and
                                   ///< every such group holds all of them (MiCS); 0: over all ranks
   double gradient_share = 1;      ///< bytes of a gradient on its way to other ranks, relative to those of one that is

@@ -48,7 +48,9 @@ LayerFacts describe(const LayerSpec& spec, const MicrobatchShape& shape, const P
       describe_average_pool,   describe_classifier,    describe_cross_projection,
       describe_attention_core, describe_moe,           describe_latent_attention,
       describe_mamba,          describe_further_token};
-  return kDescribe.at(static_cast<std::size_t>(spec.kind))({spec, shape, precision});
+  LayerFacts facts = kDescribe.at(static_cast<std::size_t>(spec.kind))({spec, shape, precision});
+  if (spec.frozen && spec.kind != LayerKind::kResidual) freeze(facts, {spec, shape, precision});
+  return facts;
 }
 
 }  // namespace plumb

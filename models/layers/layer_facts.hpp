@@ -14,6 +14,7 @@ struct ParameterFacts {
   std::string name;                 ///< "<layer>.<parameter>", unique in the network
   std::vector<std::int64_t> shape;  ///< row-major; a matrix is [outputs, inputs]
   bool decayed = false;             ///< weight decay applies: matrices and tables, not biases and norm scales
+  bool frozen = false;              ///< no update changes it: without gradient and optimizer state, and shared
   bool tied = false;                ///< a further copy of the embedding's weight (a tied head)
   double initial_mean = 0;
   double initial_deviation = 0;  ///< of a normal distribution; 0: the mean itself

@@ -38,6 +38,9 @@ struct LayerSizes {
   StashTensor made_by_input_grad(const std::string& part, std::int64_t bytes) const;
 };
 
+/// What freezing and adapters change of the facts of a layer, whatever its kind.
+void freeze(LayerFacts& facts, const LayerSizes& sizes);
+
 LayerFacts describe_embedding(const LayerSizes& sizes);
 LayerFacts describe_norm(const LayerSizes& sizes);
 LayerFacts describe_attention(const LayerSizes& sizes);

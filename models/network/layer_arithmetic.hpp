@@ -31,4 +31,20 @@ struct RotaryTurns {
   friend bool operator==(const RotaryTurns&, const RotaryTurns&) = default;
 };
 
+/// Which products have low-rank adapters.
+enum class LoraTargets : std::uint8_t {
+  kQkv,  ///< those that make queries, keys and values
+  kAll,  ///< all of attention, MLPs and linear layers, but not the head
+};
+
+/// Low-rank adapters (LoRA, Hu et al. 2021): beside y = x W^T + b, whose W and b stay as they are, alpha / rank times
+/// (x A^T) B^T is added, with A (rank x inputs) and B (outputs x rank) trained. B begins as zeros.
+struct Lora {
+  std::int64_t rank = 0;  ///< 0: no adapters
+  double alpha = 0;
+  LoraTargets targets = LoraTargets::kQkv;
+
+  friend bool operator==(const Lora&, const Lora&) = default;
+};
+
 }  // namespace plumb

@@ -96,6 +96,8 @@ struct LayerSpec {
   double epsilon = kUsualEpsilon;              ///< norms
   RotaryTurns turns{};                         ///< attention with `rotary`
   std::int64_t window = 0;   ///< causal attention: a token sees itself and the window - 1 before it; 0: all before it
+  bool frozen = false;       ///< no update changes its parameters, but for those of adapters
+  Lora lora{};               ///< its adapters, where the kind has any (models/network/lora.hpp)
   std::string costs_only{};  ///< why it cannot be trained here, though its costs are known; empty: it can
   std::string input{};       ///< layer whose output is read; empty: the one before
   std::string from{};        ///< second input: of addition, cross projection, coupled residual

@@ -77,9 +77,9 @@ LayerTimes times_of(const LayerSpec& layer, const ReachedRates& rates, const Roo
   return {rates.pass_ns(facts.forward), rates.pass_ns(facts.input_grad), rates.pass_ns(facts.weight_grad)};
 }
 
-/// Gradient read, weight and optimizer state read and written.
+/// Gradient read, updated weights and optimizer state read and written.
 std::int64_t update_bytes(const StageMemory& memory) {
-  return memory.gradient_bytes + 2 * memory.weight_bytes + 2 * memory.optimizer_bytes;
+  return memory.gradient_bytes + 2 * memory.updated_bytes() + 2 * memory.optimizer_bytes;
 }
 
 }  // namespace

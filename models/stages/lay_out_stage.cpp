@@ -82,10 +82,10 @@ class LayoutBuilder {
     for (const ParameterFacts& described : owner.facts.parameters) {
       ParameterFacts parameter = described;
       if (parameter.tied) resolve_tie(owner.spec, parameter);
-      auto& all = layout_.parameters;
+      auto& all = parameter.frozen ? layout_.frozen : layout_.parameters;
       const auto same = std::find_if(all.begin(), all.end(),
                                      [&](const ParameterFacts& known) { return known.name == parameter.name; });
-      owner.parameters.push_back(static_cast<std::size_t>(same - all.begin()));
+      owner.parameters.push_back({static_cast<std::size_t>(same - all.begin()), parameter.frozen});
       if (same == all.end()) all.push_back(std::move(parameter));
     }
   }
@@ -383,11 +383,14 @@ class LayoutBuilder {
   }
 
   void finish_memory() {
-    const std::int64_t parameters =
-        std::accumulate(layout_.parameters.begin(), layout_.parameters.end(), std::int64_t{0},
-                        [](std::int64_t sum, const ParameterFacts& parameter) { return sum + parameter.count(); });
+    const auto count = [](const std::vector<ParameterFacts>& of) {
+      return std::accumulate(of.begin(), of.end(), std::int64_t{0},
+                             [](std::int64_t sum, const ParameterFacts& parameter) { return sum + parameter.count(); });
+    };
+    const std::int64_t parameters = count(layout_.parameters);
     StageMemory& memory = layout_.memory;
-    memory.weight_bytes = parameters * setting_.precision.weight_bytes;
+    memory.frozen_bytes = count(layout_.frozen) * setting_.precision.weight_bytes;
+    memory.weight_bytes = memory.frozen_bytes + parameters * setting_.precision.weight_bytes;
     memory.gradient_bytes = parameters * setting_.precision.gradient_bytes;
     memory.optimizer_bytes = parameters * setting_.precision.optimizer_bytes;
     memory.key_grads_freed_bytes = layout_.key_grads.bytes;
@@ -472,6 +475,7 @@ LayerFacts describe_residual(const LayerSizes& sizes) {
   facts.input_bytes = layout.memory.input_bytes;
   facts.output_bytes = layout.memory.output_bytes;
   facts.parameters = std::move(layout.parameters);
+  facts.parameters.insert(facts.parameters.end(), layout.frozen.begin(), layout.frozen.end());
   facts.stash = std::move(layout.memory.stash);
   if (!layout.copied_grads.empty()) {
     facts.output_grad_last_use = LastUse::kWeightGrad;

@@ -49,7 +49,7 @@ double model_flops(const Network& network, const MicrobatchShape& shape, std::sp
 
 std::vector<TiedWeight> tied_weights(const Network& network, const Partition& partition, const Precision& precision) {
   const LayerSpec& head = network.layers.back();
-  if (head.kind != LayerKind::kHead || !head.tied || partition.num_stages() < 2) return {};
+  if (head.kind != LayerKind::kHead || !head.tied || head.frozen || partition.num_stages() < 2) return {};
   const std::int64_t bytes = head.vocabulary * head.width * precision.weight_bytes;
   const auto embedding = static_cast<std::size_t>(last_embedding(network.layers) - network.layers.data());
   const auto after = std::ranges::upper_bound(partition.bounds, embedding);

@@ -64,12 +64,20 @@ struct TensorPlaces {
   TensorPlace b{};  ///< fused backward
 };
 
+/// A parameter of a stage: one of `StageLayout::parameters`, or of `StageLayout::frozen`.
+struct ParameterPlace {
+  std::size_t index = 0;
+  bool frozen = false;
+
+  friend bool operator==(const ParameterPlace&, const ParameterPlace&) = default;
+};
+
 /// One layer of a stage, residual blocks opened up. Layer k of a plain chain reads value k and makes value k + 1.
 struct LayoutStep {
   LayerSpec spec;  ///< never a residual or an addition
   LayerFacts facts;
-  std::vector<std::size_t> parameters{};  ///< by parameter of the facts: index into `StageLayout::parameters`
-  std::vector<TensorPlaces> stash{};      ///< by stash tensor of the facts
+  std::vector<ParameterPlace> parameters{};  ///< by parameter of the facts
+  std::vector<TensorPlaces> stash{};         ///< by stash tensor of the facts
   TensorPlaces workspace{};
   TensorPlace key_grads{};
   TensorPlace keys{};
@@ -107,6 +115,7 @@ struct StageLayout {
   MicrobatchShape shape;
   std::vector<LayoutStep> steps;
   std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once
+  std::vector<ParameterFacts> frozen;      ///< those that no update changes, packed in a block of their own
   std::vector<TensorPlaces> values;        ///< inputs, then what layers and sums make, then copies for the next stage
   std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids, the loss)
   std::vector<TensorPlaces> gradients;     ///< of the values

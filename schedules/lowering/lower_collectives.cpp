@@ -122,7 +122,7 @@ void add_syncs(State& state, StageId stage) {
   const auto distance = static_cast<std::size_t>(state.schedule.weights.sync_distance);
   Collective collective;
   collective.kind = Collective::Kind::kSyncWeights;
-  if (!state.costs.memory.empty()) collective.bytes = state.costs.memory[index(stage)].weight_bytes;
+  if (!state.costs.memory.empty()) collective.bytes = state.costs.memory[index(stage)].updated_bytes();
   const Ticks given = state.costs.times[index(stage)].all_reduce;
   collective.duration = given != 0 ? given : ring_duration(state, group, collective.bytes);
   for (std::size_t number = 0; number < count; ++number) {

@@ -77,6 +77,8 @@ void check_blocks(const BlockProblem& problem, const std::string& where) {
       throw Error(where + ": block " + block.name + " waits for one that does not stand before it");
     }
   }
+  if (std::ranges::all_of(problem.blocks, [](const WorkBlock& block) { return block.time == 0; }))
+    throw Error(where + ": no block takes time, so that no order is better than another; expected times above 0");
   const auto on = blocks_by_device(problem);
   for (std::size_t d = 0; d < on.size(); ++d) {
     std::int64_t stash = 0;

@@ -4,12 +4,16 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "models/ground/error.hpp"
 #include "models/jobs/alike_layers.hpp"
 #include "models/jobs/job_costs.hpp"
+#include "models/jobs/job_passes.hpp"
+#include "models/jobs/job_places.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 #include "models/sources/roofline.hpp"
 #include "sim/plan_search/layer_prices.hpp"
 
@@ -79,42 +83,67 @@ PricedStages profiled_stages(const Network& network, const Cluster& cluster, con
           .sums = is_chain_of_profiles(network)};
 }
 
-/// Prices of a job for every choice of degrees that was asked for.
+/// Of the degrees and choices in which jobs of one search differ.
+struct ChoiceHash {
+  std::size_t operator()(const Parallelism& choice) const {
+    std::size_t hash = 0;
+    const auto add = [&](std::int64_t number) { hash = hash * 1'000'003 + static_cast<std::size_t>(number); };
+    for (const std::int64_t degree : {choice.tensor, choice.context, choice.expert, choice.data}) add(degree);
+    add(choice.microbatch_size);
+    add(static_cast<std::int64_t>(choice.zero));
+    add(static_cast<std::int64_t>(choice.recompute));
+    add((choice.zero_by_layer ? 1 : 0) + (choice.offload_by_stage ? 2 : 0));
+    return hash;
+  }
+};
+
+/// Prices of a job for every choice of degrees that was asked for. Those with the same passes share them.
 class PricesByChoice {
  public:
-  PricesByChoice(Network network, Cluster cluster, std::optional<KernelRates> rates)
+  PricesByChoice(Network network, Cluster cluster, const std::optional<KernelRates>& rates)
       : network_(std::move(network)),
         cluster_(std::move(cluster)),
-        rates_(std::move(rates)),
+        rates_(rates ? *rates : kernel_rates_of(cluster_.devices.front())),
         alike_(first_alike(network_.layers)) {}
 
   const Cluster& cluster() const { return cluster_; }
 
   std::shared_ptr<const JobPrices> of(const Parallelism& choice) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto found = find(choice)) return found;
-    }
-    auto prices = std::make_shared<const JobPrices>(network_, JobMachine{cluster_, 1, rates_}, choice, alike_);
-    const std::lock_guard lock(mutex_);
-    if (const auto found = find(choice)) return found;
-    return known_.emplace_back(choice, std::move(prices)).second;
+    return known(prices_, choice, [&] {
+      check_parallelism(network_, choice);
+      check_devices(cluster_, choice, 1);
+      return std::make_shared<const JobPrices>(network_, JobMachine{cluster_, 1, rates_}, choice, passes(choice));
+    });
   }
 
  private:
-  std::shared_ptr<const JobPrices> find(const Parallelism& choice) const {
-    for (const auto& [parallelism, prices] : known_) {
-      if (parallelism == choice) return prices;
+  template <class T>
+  using ByChoice = std::unordered_map<Parallelism, std::shared_ptr<const T>, ChoiceHash>;
+
+  /// With what `make` makes where nothing is known yet.
+  template <class T, class Make>
+  std::shared_ptr<const T> known(ByChoice<T>& all, const Parallelism& choice, const Make& make) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = all.find(choice); found != all.end()) return found->second;
     }
-    return nullptr;
+    std::shared_ptr<const T> made = make();
+    const std::lock_guard lock(mutex_);
+    return all.try_emplace(choice, std::move(made)).first->second;
+  }
+
+  std::shared_ptr<const JobPasses> passes(const Parallelism& choice) {
+    return known(passes_, with_same_passes(choice),
+                 [&] { return std::make_shared<const JobPasses>(network_, cluster_, rates_, choice, alike_); });
   }
 
   Network network_;
   Cluster cluster_;
-  std::optional<KernelRates> rates_;
+  KernelRates rates_;
   std::vector<std::int32_t> alike_;
   std::mutex mutex_;
-  std::vector<std::pair<Parallelism, std::shared_ptr<const JobPrices>>> known_;
+  ByChoice<JobPrices> prices_;
+  ByChoice<JobPasses> passes_;
 };
 
 }  // namespace
@@ -160,7 +189,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
       const LayerRange range = partition.range(s);
       stages.shardable.push_back(static_cast<std::int32_t>(range.end - range.begin));
     }
-    stages.stage_update = job.rates.update_ns;
+    stages.stage_update = job.stage_update;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));

@@ -118,7 +118,7 @@ LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const Price
     prices.memory = layers.costs.memory;
   }
   if (layers.least) prices.least = *layers.least;
-  prices.stage_update = layers.stage_update;
+  prices.place_update = whole.stage_update;
   for (const StageMemory& memory : layers.costs.memory) {
     prices.messages.push_back({memory.output_bytes, memory.input_grad_bytes, memory.gradient_bytes});
   }
@@ -161,6 +161,9 @@ AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallel
   Partition finest;
   for (std::size_t layer = 0; layer <= job.num_layers; ++layer) finest.bounds.push_back(layer);
   PricedStages layers = job.price(parallelism, finest, places, {});
+  for (PricedStages* priced : {&whole, &layers}) {
+    for (StageTimes& times : priced->costs.times) times.u -= priced->stage_update;
+  }
   if (!layers.least && whole.sums) layers.least = least_of_sums(layers.costs);
   AloneAndPaired both{.alone = prices_of(job, whole, layers, places), .paired = {}};
   hide_communication(whole.costs);

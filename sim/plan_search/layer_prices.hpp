@@ -19,7 +19,7 @@ struct LayerMessages {
 
 /// What bounds and balanced cuts need of one way to spread a stage.
 struct LayerPrices {
-  StageTimes whole{};                      ///< the network as one stage
+  StageTimes whole{};                      ///< the network as one stage, its update without `place_update`
   std::int64_t whole_held_bytes = 0;       ///< weights, gradients and optimizer state of one copy
   std::vector<Ticks> load{};               ///< by layer, alone in a stage: forward and backward
   std::vector<std::int64_t> held_bytes{};  ///< by layer: weights, gradients, optimizer state
@@ -45,7 +45,7 @@ struct LayerPrices {
   std::vector<StageTimes> times{};        ///< by layer, where stages are the sums of their layers; else empty
   std::vector<StageMemory> memory{};      ///< the same
   std::vector<LayerLeast> least{};        ///< by layer: what it adds to any stage; empty: not known
-  Ticks stage_update = 0;                 ///< of every stage, beside those of its layers
+  Ticks place_update = 0;                 ///< of all stages of a place together, beside those of their layers
   std::vector<LayerMessages> messages{};  ///< by layer; empty: not known
   bool again_takes_all = false;           ///< to run a forward again takes no less than the forward
   bool in_order = false;                  ///< places keep the cluster's order

@@ -34,7 +34,9 @@ struct PricedStages {
   /// By stage: how many of its layers can run again in the backward; empty: none.
   std::vector<std::int32_t> recomputable{};
   std::vector<std::int32_t> shardable{};  ///< by stage: how many of its layers ZeRO 3 can shard; empty: none
-  Ticks stage_update = 0;  ///< what the update of every stage takes at least beside that of its layers (`least`)
+  /// What is in the update of every stage beside that of its layers: where a place has several stages, its part of what
+  /// a place needs for all of them together.
+  Ticks stage_update = 0;
   /// Whose rules messages and actions follow (sim/runtimes); empty: those of plumbline. It must outlive this.
   std::string_view runtime{};
 };
@@ -42,9 +44,9 @@ struct PricedStages {
 /// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be. Where the parallelism leaves
 /// a choice to stages (`is_fitted`), no `choices` make a stage faster or smaller than the price without any.
 ///
-/// The bounds of the search rely on three properties: no pass or update of a stage takes less than that of any part
-/// of it, no stage needs less memory than any part of it, and all stages together take and need no less than the whole
-/// network as one stage (but for a nanosecond of rounding per stage and pass).
+/// The bounds of the search rely on three properties, without `stage_update`: no pass or update of a stage takes less
+/// than that of any part of it, no stage needs less memory than any part of it, and all stages together take and need
+/// no less than the whole network as one stage (but for a nanosecond of rounding per stage and pass).
 using StagePricing = std::function<PricedStages(const Parallelism& parallelism, const Partition& partition,
                                                 std::int32_t places, const StageChoices& choices)>;
 
@@ -113,6 +115,9 @@ struct PlanEffort {
   /// The same for what comes before the search itself: plans of published planners and plans near them. None: as
   /// `stop`.
   std::function<bool()> stop_seeds{};
+  /// The same for pricing: choices of degrees that are not priced by then are left out, and nothing is proved about
+  /// them. Some are priced in any case. None: as `stop`.
+  std::function<bool()> stop_pricing{};
   /// More plans of published planners, asked for when all else is done, `stop` says no and a better plan may exist.
   std::function<std::vector<PipelinePlan>()> late_seeds{};
   std::function<void(const PlanProgress&)> progress{};

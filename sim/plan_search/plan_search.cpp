@@ -1,7 +1,6 @@
 #include "sim/plan_search/plan_search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -17,6 +16,7 @@
 #include "sim/plan_search/bounds/pass_counts.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/bounds/steady_bounds.hpp"
+#include "sim/plan_search/closest_plans.hpp"
 #include "sim/plan_search/cut_units.hpp"
 #include "sim/plan_search/fitted_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
@@ -24,6 +24,7 @@
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_kinds.hpp"
+#include "sim/plan_search/plan_queue.hpp"
 #include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 #include "sim/plan_search/search_part.hpp"
@@ -33,9 +34,6 @@
 namespace plumb {
 namespace {
 
-/// Parts that are opened at a time; fixed, so that the answer does not depend on the number of threads. Those whose
-/// schedules are searched themselves, each for as long as many others take, have a queue of their own.
-constexpr std::array<std::size_t, 2> kBatch{32, 3};
 /// Schedules that are searched themselves are left out above so many stages times microbatches.
 constexpr std::int64_t kMostSearched = 4096;
 /// Cuts that local search adds in all.
@@ -63,19 +61,21 @@ class Search {
         shapes_(space.shapes),
         passes_(space.passes),
         seeds_(job, effort.trials),
-        waiting_(setups_),
-        parts_(waiting_.size()) {
+        queue_(setups_),
+        least_missing_(space.setups.least_missing) {
     answer_.refused = space.setups.refused;
     answer_.setups = space.setups.combinations;
     answer_.without_memory = space.setups.without_memory;
+    answer_.unpriced = space.setups.unpriced;
+    if (answer_.unpriced > 0) left_out_ = 0;
   }
 
   PlanAnswer run(const std::vector<PipelinePlan>& seeds) {
-    if (setups_.empty()) throw Error(why_impossible());
+    if (answer_.setups == 0) throw Error(why_impossible());
     take_seeds(seeds);
     refined_.resize(setups_.size());
     do {
-      while (open_bound() < best_ && !ended()) open_batch();
+      while (queue_.least_bound() < best_ && !ended()) open_batch();
     } while (!ended() && look_around_best());
     if (replicated_) left_out_ = std::min(left_out_, least_replicated(undivided_, best_));
     if (left_out_ < best_) take(seeds_.go_on(effort_.most_simulations - tried(), effort_.stop));
@@ -95,59 +95,15 @@ class Search {
   bool ended() const {
     constexpr std::int64_t kFew = 100;
     if (tried() >= effort_.most_simulations) return true;
-    return effort_.stop && (best_ != kNoStep || tried() >= kFew) && effort_.stop();
+    return (best_ != kNoStep || tried() >= kFew) && time_is_over();
   }
 
   std::int64_t tried() const { return answer_.simulated - answer_.seeded; }
 
-  /// Puts setups into the queue of quick parts until the first of all parts stands there.
-  void admit_setups() {
-    std::set<SearchPart>& queue = queues_[0];
-    for (; !waiting_.empty(); waiting_.pop()) {
-      const WaitingSetup& next = waiting_.first();
-      SearchPart part{.bound = setups_[next.setup].bound, .estimate = next.estimate, .setup = next.setup};
-      part.number = next.number;
-      if (!queue.empty() && *queue.begin() < part) return;
-      if (part.bound >= best_) continue;
-      bounds_.insert(part.bound);
-      queue.insert(std::move(part));
-    }
-  }
-
-  void push(SearchPart part) {
-    if (part.bound >= best_) return;
-    part.estimate = std::max(part.estimate, part.bound);
-    part.number = ++parts_;
-    bounds_.insert(part.bound);
-    queues_[part.slow ? 1 : 0].insert(std::move(part));
-  }
-
-  SearchPart pop(std::set<SearchPart>& queue) {
-    SearchPart part = std::move(queue.extract(queue.begin()).value());
-    bounds_.erase(bounds_.find(part.bound));
-    return part;
-  }
-
-  /// The least bound of what is open.
-  Ticks open_bound() const {
-    return bounds_.empty() ? waiting_.least_bound() : std::min(waiting_.least_bound(), *bounds_.begin());
-  }
+  bool time_is_over() const { return effort_.stop && effort_.stop(); }
 
   void open_batch() {
-    std::vector<SearchPart> batch;
-    std::int64_t left = effort_.most_simulations - tried();
-    for (std::size_t which = 0; which < queues_.size(); ++which) {
-      std::set<SearchPart>& queue = queues_[which];
-      for (std::size_t k = 0; k < kBatch[which] && left > 0;) {
-        if (which == 0) admit_setups();
-        if (queue.empty()) break;
-        SearchPart part = pop(queue);
-        if (part.bound >= best_) continue;
-        if (part.level == SearchPart::Level::kPlan) --left;
-        batch.push_back(std::move(part));
-        ++k;
-      }
-    }
+    const std::vector<SearchPart> batch = queue_.take(effort_.most_simulations - tried(), best_);
     std::vector<Opened> opened = open_all(batch);
     for (std::size_t at = 0; at < batch.size(); ++at) {
       if (opened[at].skipped) left_out_ = std::min(left_out_, batch[at].bound);
@@ -155,7 +111,7 @@ class Search {
     }
     if (!effort_.progress) return;
     effort_.progress({answer_.simulated, best_ == kNoStep ? 0 : nanoseconds(best_),
-                      nanoseconds(std::min({open_bound(), left_out_, best_})), std::ssize(bounds_) + waiting_.size()});
+                      nanoseconds(std::min({queue_.least_bound(), left_out_, best_})), queue_.size()});
   }
 
   /// Plans are simulated wherever `PlanEffort::trials` does that, all else in this process.
@@ -191,12 +147,14 @@ class Search {
     }
   }
 
-  /// Most setups are done with before more than the cheapest of bounds is needed.
+  /// Most setups are done with before more than the cheapest of bounds is needed. When the time is over and nothing
+  /// fits yet, there is none for it.
   Opened refine(SearchPart part) const {
-    check_size(setups_[part.setup], variants_);
+    const PlanSetup& setup = setups_[part.setup];
+    sizes_.check(setup, variants_);
     Opened opened;
     part.refined = true;
-    part.bound = std::max(part.bound, refined_bound(setups_[part.setup], variants_, passes_, best_));
+    if (!time_is_over()) part.bound = std::max(part.bound, refined_bound(setup, variants_, passes_, best_));
     opened.parts.push_back(std::move(part));
     return opened;
   }
@@ -224,7 +182,7 @@ class Search {
   Opened open_cut(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     Opened opened;
-    const auto stages = priced(part, {.parallelism = setups_[part.setup].parallelism});
+    const auto stages = priced(part, {.parallelism = *setups_[part.setup].parallelism});
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       const ScheduleVariant& variant = variants_[v];
       if (part.variant != kEveryVariant && v != part.variant) continue;
@@ -258,7 +216,7 @@ class Search {
   PipelinePlan plan_of(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     const ScheduleVariant& variant = variants_[part.variant];
-    return {.parallelism = setup.parallelism,
+    return {.parallelism = *setup.parallelism,
             .places = setup.places,
             .microbatches = setup.microbatches,
             .schedule = std::string(variant.spec->name),
@@ -336,7 +294,7 @@ class Search {
     for (SearchPart& child : opened.parts) {
       if (child.level == SearchPart::Level::kSetup) refined_[child.setup] = child.bound;
       // What comes of a plan is another cut, which may have been tried.
-      if (part.level != SearchPart::Level::kPlan || is_new(child)) push(std::move(child));
+      if (part.level != SearchPart::Level::kPlan || is_new(child)) queue_.push(std::move(child), best_);
     }
     if (!opened.score) return;
     answer_.simulated += opened.simulated ? 1 : 0;
@@ -357,7 +315,7 @@ class Search {
 
   void take(const ScoredPlan& score) {
     if (!score.fits()) {
-      if (!closest_ || score.excess_bytes < closest_->excess_bytes) closest_ = score;
+      closest_.add(score);
       return;
     }
     front_.add(score);
@@ -415,7 +373,7 @@ class Search {
     near.cut_again = kMostCutAgain;
     if (!is_new(near)) return;
     ++near_;
-    push(std::move(near));
+    queue_.push(std::move(near), best_);
   }
 
   /// Plans of others, and those of stages of several holders that are good as far as it is known.
@@ -446,11 +404,15 @@ class Search {
     std::sort(answer_.best.begin(), answer_.best.end(), better_plan);
     keep_families(answer_.best, effort_.keep);
     answer_.front = front_.take();
-    const Ticks bound = std::min({best_, left_out_, open_bound()});
+    const Ticks bound = std::min({best_, left_out_, queue_.least_bound()});
     answer_.bound_ns = nanoseconds(bound);
     answer_.exhausted = bound >= best_;
-    if (answer_.best.empty()) answer_.closest = closest_;
-    if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing(setups_);
+    answer_.cut_short = answer_.unpriced > 0 || queue_.least_bound() < best_;
+    if (answer_.best.empty()) {
+      answer_.closest =
+          closest_.find([&](const PipelinePlan& plan) { return fitted_plan(plan, job_.price, true).score; });
+    }
+    if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing_;
   }
 
   const PlanJob& job_;
@@ -463,11 +425,10 @@ class Search {
   ScheduleShapes& shapes_;
   KnownPassCounts& passes_;
   SeedSearch seeds_;
-  WaitingSetups waiting_;                       ///< in no queue yet
-  std::int64_t parts_;                          ///< numbered so far
-  std::vector<Ticks> refined_;                  ///< by setup: its bound, when it has been opened
-  std::array<std::set<SearchPart>, 2> queues_;  ///< the last: slow plans
-  std::multiset<Ticks> bounds_;                 ///< of what is in a queue
+  PlanQueue queue_;
+  const std::optional<ScoredPlan>& least_missing_;  ///< of what is proved not to fit
+  std::vector<Ticks> refined_;                      ///< by setup: its bound, when it has been opened
+  mutable KnownSizes sizes_;
   Ticks best_ = kNoStep;
   Ticks left_out_ = kNoStep;
   Timebase base_{};
@@ -477,7 +438,7 @@ class Search {
   std::map<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>>, Ticks> lines_;  ///< best step of each
   std::int64_t near_ = 0;
   std::optional<SearchPart> best_part_;  ///< whose plan is the best, as long as not all near it has been tried
-  std::optional<ScoredPlan> closest_;
+  ClosestPlans closest_;
   PlanAnswer answer_;
 };
 
@@ -492,7 +453,7 @@ PlanAnswer search_plan(const PlanJob& job, const PlanRanges& ranges, const PlanE
   const std::vector<ScheduleVariant> variants = schedule_variants(ranges);
   ScheduleShapes shapes;
   KnownPassCounts passes;
-  const PlanSetups setups = plan_setups(units, ranges, variants, shapes, effort.stop);
+  const PlanSetups setups = plan_setups(units, ranges, variants, shapes, of_units);
   return in_layers(Search(units, {ranges, variants, setups, shapes, passes}, of_units).run(in_units(seeds, job.units)),
                    job.units);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -19,11 +20,6 @@
 
 namespace plumb {
 namespace {
-
-struct Priced {
-  std::shared_ptr<const AloneAndPaired> prices;
-  std::string refused;
-};
 
 /// A group of schedules that are bounded together.
 struct Group {
@@ -68,9 +64,9 @@ std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, cons
 }
 
 /// Balanced stages, filled and drained by the schedule that does it best and probably fits, and an update.
-Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, ScheduleShapes& shapes) {
+Ticks filled_estimate(const PlanSetup& setup, const ProbableRoom& room, const std::vector<ScheduleVariant>& variants,
+                      ScheduleShapes& shapes) {
   const LayerPrices& prices = *setup.prices;
-  const ProbableRoom room(prices);
   const double turns = static_cast<double>(setup.microbatches) / setup.places;
   double fill = std::numeric_limits<double>::max();
   double unlikely = fill;
@@ -91,6 +87,109 @@ Ticks filled_estimate(const PlanSetup& setup, const std::vector<ScheduleVariant>
   const double ticks =
       turn * static_cast<double>(setup.microbatches) + filling + static_cast<double>(prices.whole.u) / together;
   return std::max(setup.bound, static_cast<Ticks>(fits ? ticks : kUnlikely * ticks));
+}
+
+/// What one choice of degrees adds.
+struct OfChoice {
+  bool tried = false;
+  std::string refused{};
+  std::vector<PlanSetup> setups{};
+  std::optional<UndividedSetup> undivided{};
+  std::optional<ScoredPlan> least_missing{};
+  std::int64_t combinations = 0;
+  std::int64_t without_memory = 0;
+};
+
+/// What setups are made of.
+struct SetupSpace {
+  const PlanJob& job;
+  const PlanRanges& ranges;
+  const std::vector<Group>& groups;
+  ScheduleShapes& shapes;
+};
+
+void add_missing(const PlanSetup& setup, std::int64_t missing, OfChoice& of) {
+  ++of.without_memory;
+  if (of.least_missing && of.least_missing->excess_bytes <= missing) return;
+  of.least_missing = ScoredPlan{.excess_bytes = missing};
+  of.least_missing->plan.parallelism = *setup.parallelism;
+  of.least_missing->plan.places = setup.places;
+  of.least_missing->plan.microbatches = setup.microbatches;
+}
+
+OfChoice setups_of(const SetupSpace& space, const Parallelism& parallelism, std::int32_t longest) {
+  OfChoice of{.tried = true};
+  const PlanJob& job = space.job;
+  std::shared_ptr<const AloneAndPaired> prices;
+  try {
+    const auto places = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
+    prices = std::make_shared<const AloneAndPaired>(both_layer_prices(job, parallelism, places));
+  } catch (const Error& error) {
+    of.refused = error.what();
+    return of;
+  }
+  const ProbableRoom alone(prices->alone);
+  const ProbableRoom paired(prices->paired);
+  if (parallelism.data == 1) {
+    of.undivided = UndividedSetup{parallelism, job.batch / parallelism.microbatch_size, prices_for(prices, false)};
+  }
+  for (const std::int32_t places : space.ranges.places) {
+    if (places > longest) continue;
+    PlanSetup setup{.parallelism = &parallelism, .places = places, .job = &job};
+    setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
+    ++of.combinations;
+    if (const std::int64_t missing = missing_bytes(prices->alone, places); missing > 0) {
+      add_missing(setup, missing, of);
+      continue;
+    }
+    for (const Group& group : space.groups) {
+      setup.group = group.number;
+      setup.kinds = group.kinds;
+      setup.asynchronous = group.asynchronous;
+      setup.prices = prices_for(prices, group.kinds.overlaps);
+      setup.bound = group.asynchronous ? steady_setup_bound(*setup.prices, places, setup.microbatches)
+                                       : setup_bound(*setup.prices, places, setup.microbatches, group.kinds);
+      const ProbableRoom& room = group.kinds.overlaps ? paired : alone;
+      setup.estimate = filled_estimate(setup, room, group.variants, space.shapes);
+      of.setups.push_back(setup);
+    }
+  }
+  return of;
+}
+
+/// Choices of degrees with pipelines, by their number in the ranges: first those that can use every device, and among
+/// these unlike ones early, so that a search that is cut short has seen some of all kinds.
+std::vector<std::size_t> order_of_pricing(const PlanJob& job, const PlanRanges& ranges,
+                                          const std::vector<std::int32_t>& longest) {
+  std::vector<std::size_t> possible;
+  for (std::size_t at = 0; at < longest.size(); ++at) {
+    if (longest[at] > 0) possible.push_back(at);
+  }
+  std::size_t step = std::max<std::size_t>(1, possible.size() * 618 / 1000);
+  while (std::gcd(step, possible.size()) > 1) ++step;
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < possible.size(); ++k) order.push_back(possible[k * step % possible.size()]);
+  std::ranges::stable_partition(order, [&](std::size_t at) {
+    return longest[at] * ranges.parallelisms[at].devices_per_stage() == job.num_devices;
+  });
+  return order;
+}
+
+/// Blocks of choices are priced together, each by one thread, until there is no time left.
+std::vector<OfChoice> price_choices(const SetupSpace& space, const PlanEffort& effort,
+                                    const std::vector<std::int32_t>& longest) {
+  constexpr std::size_t kBlock = 64;
+  const std::function<bool()>& stop = effort.stop_pricing ? effort.stop_pricing : effort.stop;
+  const std::vector<std::size_t> order = order_of_pricing(space.job, space.ranges, longest);
+  std::vector<OfChoice> choices(longest.size());
+  for (std::size_t begin = 0; begin < order.size(); begin += kBlock) {
+    if (begin > 0 && stop && stop()) break;
+    tbb::parallel_for(begin, std::min(order.size(), begin + kBlock), [&](std::size_t k) {
+      choices[order[k]] = setups_of(space, space.ranges.parallelisms[order[k]], longest[order[k]]);
+    });
+    if (stop && effort.trials) effort.trials(0, {});
+  }
+  return choices;
 }
 
 }  // namespace
@@ -117,20 +216,32 @@ Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& 
   return least;
 }
 
-void check_size(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants) {
-  std::optional<Error> why;
+void KnownSizes::check(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants) {
+  std::optional<std::string> why;
   for (const ScheduleVariant& variant : variants) {
     if (!setup.tries(variant)) continue;
     if (variant.for_costs || variant.asynchronous) return;
-    try {
-      generate(variant.spec->name,
-               {.num_devices = setup.places, .num_microbatches = setup.microbatches, .chunks = variant.chunks});
-      return;
-    } catch (const Error& error) {
-      why = error;
-    }
+    why = why_not(variant, setup.places, setup.microbatches);
+    if (!why) return;
   }
-  if (why) throw *why;
+  if (why) throw Error(*why);
+}
+
+std::optional<std::string> KnownSizes::why_not(const ScheduleVariant& variant, std::int32_t places,
+                                               std::int64_t microbatches) {
+  const Key key{variant.spec, variant.chunks, places, microbatches};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  }
+  std::optional<std::string> why;
+  try {
+    generate(variant.spec->name, {.num_devices = places, .num_microbatches = microbatches, .chunks = variant.chunks});
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  const std::lock_guard lock(mutex_);
+  return known_.try_emplace(key, std::move(why)).first->second;
 }
 
 bool PlanSetup::tries(const ScheduleVariant& variant) const {
@@ -138,80 +249,38 @@ bool PlanSetup::tries(const ScheduleVariant& variant) const {
          (!job->runs || job->runs(variant.spec->name, places, microbatches));
 }
 
-std::optional<ScoredPlan> least_missing(const std::vector<PlanSetup>& setups) {
-  std::optional<ScoredPlan> least;
-  for (const PlanSetup& setup : setups) {
-    if (setup.missing_bytes == 0 || (least && least->excess_bytes <= setup.missing_bytes)) continue;
-    least = ScoredPlan{.excess_bytes = setup.missing_bytes};
-    least->plan.parallelism = setup.parallelism;
-    least->plan.places = setup.places;
-    least->plan.microbatches = setup.microbatches;
-  }
-  return least;
-}
-
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
-                       ScheduleShapes& shapes, const std::function<bool()>& stop) {
-  std::vector<Priced> priced(ranges.parallelisms.size());
+                       ScheduleShapes& shapes, const PlanEffort& effort) {
+  std::vector<std::int32_t> longest;
+  for (const Parallelism& parallelism : ranges.parallelisms) {
+    longest.push_back(longest_pipeline(job, ranges, parallelism));
+  }
   const std::vector<Group> groups = groups_of(variants);
-  tbb::parallel_for(std::size_t{0}, priced.size(), [&](std::size_t at) {
-    const Parallelism& parallelism = ranges.parallelisms[at];
-    if (longest_pipeline(job, ranges, parallelism) == 0) return;
-    try {
-      const auto places = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
-      priced[at].prices = std::make_shared<const AloneAndPaired>(both_layer_prices(job, parallelism, places));
-    } catch (const Error& error) {
-      priced[at].refused = error.what();
-    }
-  });
+  std::vector<OfChoice> choices = price_choices({job, ranges, groups, shapes}, effort, longest);
   PlanSetups all;
-  std::size_t combinations = 0;
-  for (std::size_t at = 0; at < priced.size(); ++at) {
-    const std::int32_t longest = priced[at].prices ? longest_pipeline(job, ranges, ranges.parallelisms[at]) : 0;
-    combinations += static_cast<std::size_t>(
-        std::ranges::count_if(ranges.places, [longest](std::int32_t places) { return places <= longest; }));
-  }
-  all.setups.reserve(combinations * groups.size());
-  for (std::size_t at = 0; at < priced.size(); ++at) {
-    if (all.refused.empty()) all.refused = priced[at].refused;
-    if (!priced[at].prices) continue;
-    const Parallelism& parallelism = ranges.parallelisms[at];
-    if (parallelism.data == 1) {
-      all.undivided.push_back(
-          {parallelism, job.batch / parallelism.microbatch_size, prices_for(priced[at].prices, false)});
+  std::size_t count = 0;
+  for (const OfChoice& of : choices) count += of.setups.size();
+  all.setups.reserve(count);
+  for (std::size_t at = 0; at < choices.size(); ++at) {
+    OfChoice& of = choices[at];
+    all.unpriced += longest[at] > 0 && !of.tried ? 1 : 0;
+    if (all.refused.empty()) all.refused = std::move(of.refused);
+    if (of.undivided) all.undivided.push_back(*std::move(of.undivided));
+    all.combinations += of.combinations;
+    all.without_memory += of.without_memory;
+    const auto& least = of.least_missing;
+    if (least && (!all.least_missing || least->excess_bytes < all.least_missing->excess_bytes)) {
+      all.least_missing = least;
     }
-    const std::int32_t longest = longest_pipeline(job, ranges, parallelism);
-    for (const std::int32_t places : ranges.places) {
-      if (places > longest) continue;
-      PlanSetup setup{.parallelism = parallelism, .places = places, .job = &job};
-      setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
-      setup.missing_bytes = missing_bytes(priced[at].prices->alone, places);
-      ++all.combinations;
-      all.without_memory += setup.missing_bytes > 0 ? 1 : 0;
-      for (const Group& group : groups) {
-        setup.group = group.number;
-        setup.kinds = group.kinds;
-        setup.asynchronous = group.asynchronous;
-        setup.prices = prices_for(priced[at].prices, group.kinds.overlaps);
-        all.setups.push_back(setup);
-      }
-    }
+    std::ranges::move(of.setups, std::back_inserter(all.setups));
+    of = {};
   }
-  tbb::parallel_for(std::size_t{0}, all.setups.size(), [&](std::size_t at) {
-    PlanSetup& setup = all.setups[at];
-    if (setup.missing_bytes > 0) return;
-    const Group& group = *std::ranges::find(groups, setup.group, &Group::number);
-    setup.bound = group.asynchronous ? steady_setup_bound(*setup.prices, setup.places, setup.microbatches)
-                                     : setup_bound(*setup.prices, setup.places, setup.microbatches, group.kinds);
-    if (!stop || !stop()) setup.estimate = filled_estimate(setup, group.variants, shapes);
-  });
   return all;
 }
 
 WaitingSetups::WaitingSetups(const std::vector<PlanSetup>& setups) {
   std::int64_t number = 0;
   for (std::size_t at = 0; at < setups.size(); ++at) {
-    if (setups[at].missing_bytes != 0) continue;
     waiting_.push_back({std::max(setups[at].estimate, setups[at].bound), ++number, at});
   }
   const auto turn = [](const WaitingSetup& setup) { return std::pair(setup.estimate, setup.number); };

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/plan_search/bounds/holder_bounds.hpp"
@@ -21,13 +24,12 @@ namespace plumb {
 
 /// Degrees, microbatch size and length of a pipeline: enough for a bound before anything is cut.
 struct PlanSetup {
-  Parallelism parallelism{};
+  const Parallelism* parallelism = nullptr;  ///< of the ranges that are searched
   std::int32_t places = 1;
   std::int64_t microbatches = 1;  ///< per update and copy
   std::int32_t group = 0;         ///< of schedules (`ScheduleVariant::group`); other groups have setups of their own
   Ticks bound = 0;
-  Ticks estimate = 0;              ///< with the schedule that seems best for it; proves nothing
-  std::int64_t missing_bytes = 0;  ///< bytes by which it is proved not to fit
+  Ticks estimate = 0;  ///< with the schedule that seems best for it; proves nothing
   std::shared_ptr<const LayerPrices> prices{};
   const PlanJob* job = nullptr;  ///< that it belongs to
   ScheduleKinds kinds{};         ///< of its group
@@ -43,26 +45,36 @@ struct PlanSetup {
 Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, KnownPassCounts& passes,
                     Ticks enough);
 
-/// Throws `Error` when none of the variants that are tried can have the size of the setup: so many places and
-/// microbatches.
-void check_size(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants);
+/// Which sizes schedules can have: places and microbatches. Many setups have the same. May be asked by several threads.
+class KnownSizes {
+ public:
+  /// Throws `Error` when none of the variants that are tried can have the size of the setup.
+  void check(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants);
 
-struct PlanSetups {
-  std::vector<PlanSetup> setups{};
-  std::vector<UndividedSetup> undivided{};  ///< of those without data ranks
-  std::string refused{};                    ///< why the first impossible one was
-  std::int64_t combinations = 0;            ///< of degrees, microbatch size and length of the pipeline
-  std::int64_t without_memory = 0;          ///< of these, proved not to fit
+ private:
+  using Key = std::tuple<const ScheduleSpec*, std::int32_t, std::int32_t, std::int64_t>;
+
+  std::optional<std::string> why_not(const ScheduleVariant& variant, std::int32_t places, std::int64_t microbatches);
+
+  std::mutex mutex_;
+  std::map<Key, std::optional<std::string>> known_;  ///< why it cannot; nothing: it can
 };
 
-/// Of setups that are proved not to fit, the one that misses least.
-std::optional<ScoredPlan> least_missing(const std::vector<PlanSetup>& setups);
+struct PlanSetups {
+  std::vector<PlanSetup> setups{};            ///< that may fit
+  std::vector<UndividedSetup> undivided{};    ///< of those without data ranks
+  std::string refused{};                      ///< why the first impossible one was
+  std::int64_t combinations = 0;              ///< of degrees, microbatch size and length of the pipeline
+  std::int64_t without_memory = 0;            ///< of these, proved not to fit
+  std::optional<ScoredPlan> least_missing{};  ///< of these, the one that misses least
+  std::int64_t unpriced = 0;                  ///< choices of degrees that there was no time for
+};
 
 /// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. One of each
-/// group of schedules that tries it. Those that are left when `stop` says so have no estimate (0). `job` must outlive
-/// them.
+/// group of schedules that tries it. `effort` says when pricing stops; processes that search together are asked for the
+/// time between two blocks of choices. `job` and `ranges` must outlive them.
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
-                       ScheduleShapes& shapes, const std::function<bool()>& stop = {});
+                       ScheduleShapes& shapes, const PlanEffort& effort);
 
 struct WaitingSetup {
   Ticks estimate = 0;       ///< no less than its bound
@@ -71,7 +83,7 @@ struct WaitingSetup {
   Ticks least_bound = 0;  ///< of this one and all behind it
 };
 
-/// Setups that may fit, in the order in which a search opens them: by estimate, then by number. There are hundreds of
+/// Setups in the order in which a search opens them: by estimate, then by number. There are hundreds of
 /// thousands, and most of them are never opened; so they are no parts of its queue before their turn comes.
 class WaitingSetups {
  public:

@@ -11,6 +11,7 @@ reached fewer than 200 plans.
     tests/plans/round_trips.py build/release/tools/plumbline-simulator          # more than 200 plans
     tests/plans/round_trips.py build/release/tools/plumbline-simulator --few    # a sample
     tests/plans/round_trips.py build/release/tools/plumbline-simulator --network gpt2-xl,llama2-7b    # only these
+    tests/plans/round_trips.py build/release/tools/plumbline-simulator --time-limit 20    # seconds of every search
 
 What is broken is told on standard error as soon as it is found, and after every network how far the run is.
 """
@@ -81,8 +82,9 @@ def plain(name):
 
 
 class Trips:
-    def __init__(self, program, ranges=()):
+    def __init__(self, program, time_limit, ranges=()):
         self.program = program
+        self.time_limit = str(time_limit)
         self.ranges = list(ranges)  # options of every search
         self.kept = collections.Counter()
         self.refused = collections.Counter()
@@ -134,7 +136,7 @@ class Trips:
     def search(self, options, runtime):
         """The plans of a search with these options, checked."""
         with tempfile.TemporaryDirectory() as folder:
-            words = ["plan", *options, "--simulations", "24", "--time-limit", "60", "-o", "plan.json", "--json",
+            words = ["plan", *options, "--simulations", "24", "--time-limit", self.time_limit, "-o", "plan.json", "--json",
                      "answer.json"]
             result = run(self.program, words, folder)
             if result.returncode == 3:
@@ -170,9 +172,10 @@ def main():
     parser.add_argument("program", help="plumbline or plumbline-simulator")
     parser.add_argument("--few", action="store_true", help="a sample")
     parser.add_argument("--network", type=lambda names: names.split(","), help="only these, and no launch files")
+    parser.add_argument("--time-limit", type=float, default=60, help="seconds of every search (default: 60)")
     arguments = parser.parse_args()
     networks, clusters, runtimes = FEW if arguments.few else (arguments.network or NETWORKS, CLUSTERS, RUNTIMES)
-    trips = Trips(str(pathlib.Path(arguments.program).resolve()), FEW_RANGES if arguments.few else [])
+    trips = Trips(str(pathlib.Path(arguments.program).resolve()), arguments.time_limit, FEW_RANGES if arguments.few else [])
     for network in networks:
         for cluster in clusters:
             for runtime in runtimes:

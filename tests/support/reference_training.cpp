@@ -51,18 +51,24 @@ struct ReferenceStage {
       const MicrobatchShape shape = shape_of(options, static_cast<std::int64_t>(k));
       sized.try_emplace(shape.sequence, options, stage, shape);
     }
-    versions.emplace_back(static_cast<std::size_t>(layout.memory.weight_bytes) / sizeof(T));
-    fill_parameters(std::span(std::as_const(layout.parameters)), options.model.seed, versions.front().data());
-    set_parameters(std::span(std::as_const(layout.parameters)), options.model.initial_parameters,
-                   versions.front().data());
+    versions.emplace_back(static_cast<std::size_t>(layout.memory.updated_bytes()) / sizeof(T));
+    frozen.resize(static_cast<std::size_t>(layout.memory.frozen_bytes) / sizeof(T));
+    begin(options, layout.parameters, versions.front());
+    begin(options, layout.frozen, frozen);
     gradients.assign(versions.front().size(), T(0));
     state.assign(static_cast<std::size_t>(layout.memory.optimizer_bytes) / sizeof(T), T(0));
+  }
+
+  static void begin(const TrainOptions& options, std::span<const ParameterFacts> parameters, std::vector<T>& values) {
+    fill_parameters(parameters, options.model.seed, values.data());
+    set_parameters(parameters, options.model.initial_parameters, values.data());
   }
 
   StageLayout layout;
   std::map<std::int64_t, SizedStage<T>> sized;  ///< by tokens per sample
   Arena arena;
   std::vector<std::vector<T>> versions;
+  std::vector<T> frozen;
   std::vector<T> gradients;
   std::vector<T> last_gradients;
   std::vector<T> state;
@@ -91,18 +97,19 @@ class Reference {
       apply_all(per_update);
     }
     for (const ReferenceStage<T>& stage : stages_) {
-      name_values(stage, stage.versions.back(), result.parameters);
-      name_values(stage, stage.last_gradients, result.gradients);
+      name_values(stage.layout.parameters, stage.versions.back(), result.parameters);
+      name_values(stage.layout.frozen, stage.frozen, result.parameters);
+      name_values(stage.layout.parameters, stage.last_gradients, result.gradients);
     }
     return result;
   }
 
  private:
-  const T* weights(const ReferenceStage<T>& stage, std::int64_t version) const {
+  StageWeights<T> weights(const ReferenceStage<T>& stage, std::int64_t version) const {
     if (version < 0 || version >= static_cast<std::int64_t>(stage.versions.size())) {
       throw std::logic_error("a version that no update has made yet");
     }
-    return stage.versions[static_cast<std::size_t>(version)].data();
+    return {stage.versions[static_cast<std::size_t>(version)].data(), stage.frozen.data()};
   }
 
   /// Mean tokens of the microbatches of the update that `k` belongs to: every token counts the same.
@@ -211,9 +218,10 @@ class Reference {
     std::ranges::fill(stage.gradients, T(0));
   }
 
-  static void name_values(const ReferenceStage<T>& stage, const std::vector<T>& values, NamedValues& named) {
+  static void name_values(std::span<const ParameterFacts> parameters, const std::vector<T>& values,
+                          NamedValues& named) {
     auto at = values.begin();
-    for (const ParameterFacts& parameter : stage.layout.parameters) {
+    for (const ParameterFacts& parameter : parameters) {
       const auto end = at + static_cast<std::ptrdiff_t>(parameter.count());
       named.emplace(parameter.name, std::vector<double>(at, end));
       at = end;

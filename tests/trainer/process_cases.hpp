@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "models/network/lora.hpp"
 #include "schedules/document/methods.hpp"
 #include "tests/trainer/training_cases.hpp"
 
@@ -26,12 +27,16 @@ inline void for_each_process_case(std::int32_t devices,
     if (spec.name == "pipemare" && key == "timing") {
       options->schedule = with_methods(options->schedule, "t1:K=2,t2:D=0.135,t3:updates=1");
     }
+    if (key == "adapters") {
+      options->model.network = with_adapters(std::move(options->model.network), {.rank = 2, .alpha = 4});
+    }
     visit(std::string(spec.name) + (key.empty() ? "" : " " + key + "=" + value), *std::move(options));
   };
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     run(spec, "", "");
     if (spec.has_option("timing")) run(spec, "timing", "slots");
     if (spec.has_option("validation")) run(spec, "validation", "post");
+    if (spec.has_option("adapters")) run(spec, "adapters", "2");
   }
 }
 

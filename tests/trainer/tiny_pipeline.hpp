@@ -21,13 +21,18 @@ struct TinyStage {
   StageModule<T> module;
   Arena arena{{.poison = true}};
   std::vector<T> weights;
+  std::vector<T> frozen;
   std::vector<T> gradients;
+
+  StageWeights<T> read() const { return {weights.data(), frozen.data()}; }
 
   TinyStage(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape)
       : layout(stage_layout(chain, range, shape, precision_of<T>({}))), module(layout, shape) {
-    weights.resize(static_cast<std::size_t>(layout.memory.weight_bytes) / sizeof(T));
+    weights.resize(static_cast<std::size_t>(layout.memory.updated_bytes()) / sizeof(T));
+    frozen.resize(static_cast<std::size_t>(layout.memory.frozen_bytes) / sizeof(T));
     gradients.assign(weights.size(), T(0));
-    fill_parameters(layout.parameters, 7, weights.data());
+    fill_parameters(std::span<const ParameterFacts>(layout.parameters), 7, weights.data());
+    fill_parameters(std::span<const ParameterFacts>(layout.frozen), 7, frozen.data());
   }
 
   Block received(const std::vector<T>& values) {
@@ -70,7 +75,7 @@ class TinyPipeline {
     for (auto& stage : stages_) {
       StageStash stash(stage->layout, stage->arena);
       const StageBlocks blocks = stash.begin_forward(stage->received(value), life);
-      stage->module.forward(stage->weights.data(), blocks, ids, &loss);
+      stage->module.forward(stage->read(), blocks, ids, &loss);
       value = values_of<T>(stash.end_forward());
       stashes_.back().push_back(std::move(stash));
     }
@@ -84,18 +89,18 @@ class TinyPipeline {
       TinyStage<T>& stage = *stages_[s];
       StageStash& stash = stashes_.back()[s];
       if (recompute == StashRemake::kExplicit) {
-        stage.module.recompute(stage.weights.data(), stash.begin_recompute(), ids_);
+        stage.module.recompute(stage.read(), stash.begin_recompute(), ids_);
         stash.end_recompute();
       }
       if (mode == BackwardMode::kFused) {
         const StageBlocks blocks = stash.begin_backward(stage.received(gradient));
-        if (recompute == StashRemake::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
-        stage.module.backward(stage.weights.data(), stage.gradients.data(), blocks);
+        if (recompute == StashRemake::kFolded) stage.module.recompute(stage.read(), blocks, ids_);
+        stage.module.backward(stage.read(), stage.gradients.data(), blocks);
         gradient = values_of<T>(stash.end_backward());
       } else {
         const StageBlocks blocks = stash.begin_input_grad(stage.received(gradient));
-        if (recompute == StashRemake::kFolded) stage.module.recompute(stage.weights.data(), blocks, ids_);
-        stage.module.input_grad(stage.weights.data(), stage.gradients.data(), blocks);
+        if (recompute == StashRemake::kFolded) stage.module.recompute(stage.read(), blocks, ids_);
+        stage.module.input_grad(stage.read(), stage.gradients.data(), blocks);
         gradient = values_of<T>(stash.end_input_grad());
       }
       if (mode == BackwardMode::kSplit) weight_grad(stage, stash);

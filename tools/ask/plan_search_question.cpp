@@ -19,8 +19,11 @@ namespace {
 
 /// Of the time: what published planners and plans near theirs may take.
 constexpr double kSeedShare = 0.4;
-/// Of the time: what each improved resource may take.
+/// The same, with pricing.
+constexpr double kPricingShare = 0.7;
+/// Of the time: what is kept for the search with more memory, and for plans on fewer devices, where they are asked for.
 constexpr double kSensitivityShare = 0.25;
+constexpr double kFrontShare = 0.35;
 /// For every number of devices of a stage and length of the pipeline.
 constexpr std::int64_t kFrontSimulations = 100;
 
@@ -31,16 +34,23 @@ PlanEffort effort_of(const PlanSearchArguments& arguments, const PlanSearchWatch
   const std::chrono::duration<double> limit(share * arguments.time_limit_s.value_or(60));
   PlanEffort effort;
   if (arguments.simulations) effort.most_simulations = *arguments.simulations;
-  effort.stop = [begin, limit, stop = watch.stop] { return stop() || Clock::now() - begin >= limit; };
-  effort.stop_seeds = [begin, limit, stop = watch.stop] {
-    return stop() || Clock::now() - begin >= kSeedShare * limit;
+  const auto stop_at = [&](double part) {
+    return [end = part * limit, begin, stop = watch.stop] { return stop() || Clock::now() - begin >= end; };
   };
+  effort.stop = stop_at(1);
+  effort.stop_seeds = stop_at(kSeedShare);
+  effort.stop_pricing = stop_at(kPricingShare);
   effort.progress = [progress = watch.progress, phase](const PlanProgress& so_far) { progress(phase, so_far); };
   return effort;
 }
 
+/// Published planners put stages on unlike numbers of devices, which no training system runs: for one, they would only
+/// take time.
+bool asks_planners(const PlanQuestion& question) { return question.runtime == nullptr || question.ranges.replicated; }
+
 std::vector<PipelinePlan> plans_of_planners(const PlanQuestion& question, const std::function<bool()>& stop) {
   std::vector<PipelinePlan> plans;
+  if (!asks_planners(question)) return plans;
   for (PlannerSeed& seed : planner_seeds(question.job, question.ranges, stop)) plans.push_back(std::move(seed.plan));
   return plans;
 }
@@ -94,18 +104,19 @@ PlanShown PreparedPlanSearch::shown(const std::string& output) const {
 }
 
 FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare& share) const {
-  PlanEffort effort = effort_of(asked_.job, watch, "plan", 1);
+  const double kept = (asked_.front ? kFrontShare : 0) + (asked_.explain ? kSensitivityShare : 0);
+  PlanEffort effort = effort_of(asked_.job, watch, "plan", 1 - kept);
   SharedTrials shared(share, effort);
   const std::vector<PipelinePlan> seeds =
       shared.plans(question_.ranges, [&](const auto& stop) { return plans_of_planners(question_, stop); });
-  if (effort.stop_seeds()) {  // some had no time to answer
+  if (asks_planners(question_) && effort.stop_seeds()) {  // some had no time to answer
     effort.late_seeds = [this, &shared] {
       return shared.plans(question_.ranges, [&](const auto& stop) { return plans_of_planners(question_, stop); });
     };
   }
   FoundPlans found{.answer = search_plan(question_.job, question_.ranges, effort, seeds), .best = {}};
   if (asked_.front) {
-    PlanEffort fewer = effort_of(asked_.job, watch, "plan: fewer devices", 1);
+    PlanEffort fewer = effort_of(asked_.job, watch, "plan: fewer devices", kFrontShare);
     fewer.most_simulations = std::min(fewer.most_simulations, kFrontSimulations);
     const SharedTrials shared_too(share, fewer);
     found.answer.front = search_front(question_.job, question_.ranges, fewer, found.answer.front);

@@ -109,13 +109,16 @@ PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(questi
     apply_launch(*answer_.launched, {answer_.name, asked.size, asked.costs, asked.simulation});
   }
   check_schedule_name(answer_.name);
+  asked.size.assume_size(answer_.name);
   documents_ = load_cost_documents(asked.costs);
   const auto devices = static_cast<std::int32_t>(asked.size.devices.value_or(1));
+  asked.costs.enlarge_cluster(documents_, devices);
   answer_.schedule = load_schedule(answer_.name, asked.size, search_goal(asked.costs, documents_, devices));
   if (is_schedule_file(answer_.name)) {
     answer_.violations = check_schedule(answer_.schedule);
     if (!answer_.violations.empty()) return;
   }
+  asked.costs.enlarge_cluster(documents_, answer_.schedule.num_devices);
   answer_.input = cost_input(asked.costs, documents_, answer_.schedule);
   asked.simulation.take_runtime(documents_, answer_.schedule, answer_.input);
   asked.simulation.adapt(answer_.schedule, answer_.input);

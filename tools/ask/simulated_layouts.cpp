@@ -28,12 +28,24 @@ SimulatedLayouts::SimulatedLayouts(LaidOutJob job) : job_(std::move(job)) {
                 "--layouts instead of a schedule");
   }
   documents_ = load_cost_documents(job_.costs);
+  check_nodes();
   const auto layers = static_cast<std::int32_t>(documents_.network->layers.size());
   lengths_ = job_.lengths;
   for (std::int32_t length = 1; job_.lengths.empty() && length <= std::min(layers, job_.most_nodes); ++length) {
     lengths_.push_back(length);
   }
   std::ranges::sort(lengths_);
+}
+
+void SimulatedLayouts::check_nodes() const {
+  if (!documents_.cluster) return;
+  const std::int64_t each = job_.costs.job.degrees.devices_per_stage();
+  const auto devices = std::ssize(documents_.cluster->devices);
+  if (each * job_.most_nodes <= devices) return;
+  throw Error("campaign: there are up to " + std::to_string(job_.most_nodes) + " nodes" +
+              (each > 1 ? " of " + std::to_string(each) + " devices" : "") + ", and the cluster '" +
+              job_.costs.cluster + "' has " + std::to_string(devices) +
+              " devices; expected a cluster that has them all");
 }
 
 std::int32_t SimulatedLayouts::most_pipelines(std::int32_t stages) const {

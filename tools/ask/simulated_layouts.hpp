@@ -39,6 +39,8 @@ class SimulatedLayouts final : public LayoutSource {
   std::string refusal() const override { return refusal_; }
 
  private:
+  /// Throws where the cluster has not all nodes that there are at once.
+  void check_nodes() const;
   std::optional<StepOfLayout> simulated(JobLayout layout, std::int64_t microbatches);
 
   LaidOutJob job_;

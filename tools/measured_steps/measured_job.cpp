@@ -95,7 +95,8 @@ std::variant<MeasuredJob, std::string> measured_job(const MeasuredStep& row, con
                      *std::move(cluster),
                      overlap_messages,
                      facts.flash_version,
-                     facts.kept_layers};
+                     facts.kept_layers,
+                     facts.layout};
 }
 
 std::optional<Cluster> step_cluster(const MeasuredStep& row, const RecipeFacts& facts) {
@@ -155,7 +156,7 @@ JobCosts measured_job_costs(const MeasuredJob& job, const KernelRates& device) {
     const Partition layers = equal_partition(without_vocabulary(job.network), stages);
     return vocabulary_job_costs(job.network, layers, machine, job.parallelism, *step_schedule(job.row, {}).vocabulary);
   }
-  const Partition partition = step_partition(job.row, job.network, stages);
+  const Partition partition = step_partition(job.row, job.network, stages, job.layout);
   JobCosts costs = job_costs(job.network, partition, machine, job.parallelism);
   if (job.kept_layers > 0) {
     Parallelism in_16_bits = job.parallelism;

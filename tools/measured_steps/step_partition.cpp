@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/ground/error.hpp"
+
 namespace plumb {
 namespace {
 
@@ -44,9 +46,27 @@ Partition partition_of(const std::vector<std::int64_t>& sizes, const Network& ne
   return partition;
 }
 
+/// Layers of the stages of a layout. Those of further tokens are the network's last.
+std::vector<std::int64_t> layout_sizes(const MeasuredStep& row, std::int32_t stages, const std::string& layout) {
+  std::vector<std::int64_t> sizes{0};
+  for (const char letter : layout) {
+    if (letter == '|') sizes.push_back(0);
+    if (letter == 't') ++sizes.back();
+  }
+  const std::int64_t layers = std::ranges::count(layout, 't');
+  if (std::ssize(sizes) != stages || layers != row.layers) {
+    throw Error(row.id + ": expected a layout of " + std::to_string(stages) + " stages and " +
+                std::to_string(row.layers) + " layers, found " + std::to_string(sizes.size()) + " and " +
+                std::to_string(layers));
+  }
+  return sizes;
+}
+
 }  // namespace
 
-Partition step_partition(const MeasuredStep& row, const Network& network, std::int32_t stages) {
+Partition step_partition(const MeasuredStep& row, const Network& network, std::int32_t stages,
+                         const std::string& layout) {
+  if (!layout.empty()) return partition_of(layout_sizes(row, stages, layout), network);
   std::vector<std::int64_t> sizes;
   const std::int64_t first = noted_number(row, "decoder-first-pipeline-num-layers");
   const std::int64_t last = noted_number(row, "decoder-last-pipeline-num-layers");
@@ -75,7 +95,7 @@ Partition step_partition(const MeasuredStep& row, const Network& network, std::i
     }
     return partition_of(sizes, network);
   }
-  if (row.layers + 2 == stages) {
+  if (row.layers > 0 && row.layers + 2 == stages) {
     sizes.assign(static_cast<std::size_t>(stages), 1);
     sizes.front() = sizes.back() = 0;
     return partition_of(sizes, network);

@@ -4,6 +4,8 @@
 #include <array>
 #include <functional>
 
+#include "models/launches/pipeline_layout.hpp"
+
 namespace plumb {
 namespace {
 
@@ -70,6 +72,10 @@ void set_captured(Parallelism& job, const JsonValue& value) {
   job.captured = static_cast<CapturedGraphs>(place_of(value, kCapturedGraphNames));
 }
 
+void set_gradient_passes(Parallelism& job, const JsonValue& value) {
+  job.gradient_passes = static_cast<GradientPasses>(place_of(value, kGradientPassNames));
+}
+
 constexpr std::array<std::string_view, 4> kRecipeWeightGradients{"added", "passed", "placeholders", "summed"};
 
 void set_weight_gradients(Parallelism& job, const JsonValue& value) {
@@ -87,6 +93,7 @@ constexpr std::array kJobKeys{
     JobKey{"overlap_experts", set_flag<&Parallelism::overlap_experts>},
     JobKey{"overlap_products", set_flag<&Parallelism::overlap_products>},
     JobKey{"captured", set_captured},
+    JobKey{"gradient_passes", set_gradient_passes},
     JobKey{"context_by_heads", set_flag<&Parallelism::context_by_heads>},
     JobKey{"blocking_launches", set_flag<&Parallelism::blocking_launches>},
     JobKey{"weight_gradients", set_weight_gradients},
@@ -123,13 +130,17 @@ void set_job(const JsonValue& settings, Parallelism& job) {
 
 void set_facts(const JsonValue& rule, RecipeFacts& facts) {
   rule.allow_only({"when", "network", "cluster", "per_node", "refuse", "overlap_messages", "packed_samples",
-                   "flash_version", "kept_layers", "job", "why"});
+                   "flash_version", "kept_layers", "layout", "job", "why"});
   if (const auto network = rule.find("network")) facts.network = network->text();
   if (const auto cluster = rule.find("cluster")) facts.cluster = cluster->text();
   if (const auto per_node = rule.find("per_node")) facts.per_node = per_node->integer(1, 1 << 20);
   if (const auto packed = rule.find("packed_samples")) facts.packed_samples = packed->integer(0, 1 << 30);
   if (const auto version = rule.find("flash_version")) facts.flash_version = version->integer(1, 4);
   if (const auto kept = rule.find("kept_layers")) facts.kept_layers = kept->number(0, 1);
+  if (const auto layout = rule.find("layout")) {
+    facts.layout = written_out_layout(std::string(layout->text()));
+    if (facts.layout.empty()) layout->fail_expected("stages as Megatron-LM writes them, such as Et*4|(t*4|)*14tmL");
+  }
   if (const auto overlap = rule.find("overlap_messages")) facts.overlap_messages = overlap->boolean();
   if (const auto refusal = rule.find("refuse")) facts.refusal = refusal->text();
 }

@@ -21,6 +21,7 @@ struct RecipeFacts {
   bool overlap_messages = false;    ///< devices compute while messages between stages are on their way
   std::int64_t flash_version = 2;   ///< of FlashAttention: the first one takes twice as long
   double kept_layers = 0;           ///< share of the layers whose products stay in 16 bits, whatever the job's format
+  std::string layout;               ///< which layers the stages have, as Megatron-LM writes it; empty: the same for all
 };
 
 /// Rules for the rows of a table: which network and machine a row means, and how its job computes.

@@ -306,14 +306,6 @@ CostInput cost_input(const CostArguments& arguments, const CostDocuments& docume
 
 }  // namespace
 
-void CostArguments::assume_where_missing() {
-  const bool others =
-      !cluster.empty() || !partition.empty() || !precision.empty() || samples || sequence || vocabulary || job.any();
-  if (any() || others) return;
-  cost = "F=1,B=2";
-  assumed = true;
-}
-
 void CostArguments::add_search_to(OptionTable& parser) {
   parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W), and for --backend paced")
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")

@@ -25,6 +25,8 @@ namespace plumb {
 inline constexpr std::array<std::string_view, 7> kPrecisionNames{"mixed",     "single", "fp8",  "fp8-current",
                                                                  "fp8-block", "mxfp8",  "nvfp4"};
 
+struct CostDocuments;
+
 /// Options for what actions cost and how much memory there is: abstract units, a roofline, or a profile.
 struct CostArguments {
   std::string cost;
@@ -49,8 +51,12 @@ struct CostArguments {
   void add_to(OptionTable& parser, JobRanges* ranges = nullptr);
   /// Declares only the options that a searched schedule needs: abstract costs, or a profile.
   void add_search_to(OptionTable& parser);
-  /// Takes the costs that textbooks draw, F=1,B=2, where neither costs nor anything that belongs to others is given.
+  /// Takes the costs that textbooks draw, F=1,B=2, where neither costs nor anything that belongs to others is given;
+  /// and for a network without a machine H100s, which a note says.
   void assume_where_missing();
+  /// Gives the built-in cluster that is named without a size as many nodes as a pipeline of so many devices needs, and
+  /// notes which name that has.
+  void enlarge_cluster(CostDocuments& documents, std::int32_t devices);
   /// Whether any costs are given.
   bool any() const { return per_device || described || !(cost + memory + profile + network).empty(); }
   bool has_network() const { return described || !network.empty(); }

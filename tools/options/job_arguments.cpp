@@ -42,9 +42,9 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .words(kDispatcherNames)
       .real("capacity", capacity, {},
             "tokens that an expert takes, relative to the average: the rest is dropped (default: it takes all)")
-      .real("imbalance", imbalance, {}, "load of the busiest expert rank relative to the average (default: 1)")
-      .whole("adapter-rank", adapter_rank, {}, "train only adapters (LoRA) of this rank, of queries, keys and values")
-      .flag("low-precision-dispatch", low_precision_dispatch, "tokens travel to their experts in 8 bits")
+      .real("imbalance", imbalance, {}, "load of the busiest expert rank relative to the average (default: 1)");
+  lora.add_to(parser);
+  parser.flag("low-precision-dispatch", low_precision_dispatch, "tokens travel to their experts in 8 bits")
       .flag("no-flash-attention", no_flash_attention, "attention stores its score matrix")
       .flag("dropout", dropout, "store dropout masks (default: for networks whose attention has biases)")
       .flag("fused-loss", fused_loss, "the loss writes its gradient over the logits: no copy of them in 32 bits")
@@ -80,7 +80,7 @@ bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
                         no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
                         overlap_experts || cp_by_heads;
-  return described || degrees.any() || switched || capacity || imbalance || adapter_rank || shard_group ||
+  return described || degrees.any() || switched || capacity || imbalance || lora.any() || shard_group ||
          compress_gradients || storage_update || !shard_layers.empty() || !compress_messages.empty() ||
          !dispatcher.empty() || !captured.empty() || !weight_gradients.empty() || !rates.empty();
 }
@@ -113,7 +113,10 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   job.context_by_heads |= cp_by_heads;
   job.overlap_weights &= !no_prefetch;
   job.low_precision_dispatch |= low_precision_dispatch;
-  job.adapter_rank = adapter_rank.value_or(job.adapter_rank);
+  if (const Lora adapters = lora.adapters(); adapters.rank > 0) {
+    job.adapter_rank = adapters.rank;
+    job.adapter_targets = adapters.targets;
+  }
   job.shard_group = shard_group.value_or(job.shard_group);
   if (storage_update) job.storage_bytes_per_s = *storage_update * 1e9;
   job.gradient_share = compress_gradients.value_or(job.gradient_share);

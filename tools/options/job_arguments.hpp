@@ -9,6 +9,7 @@
 #include "models/jobs/stage_choices.hpp"
 #include "models/kernels/kernel_rates.hpp"
 #include "tools/options/job_degrees.hpp"
+#include "tools/options/lora_arguments.hpp"
 #include "tools/options/option_table.hpp"
 
 namespace plumb {
@@ -19,7 +20,7 @@ struct JobArguments {
   JobDegrees degrees;
   std::optional<double> capacity;
   std::optional<double> imbalance;
-  std::optional<std::int64_t> adapter_rank;
+  LoraArguments lora;
   std::string dispatcher;
   std::string weight_gradients;
   bool fused_loss = false;

@@ -10,15 +10,23 @@ namespace {
 constexpr std::size_t kMostNumbers = 100'000;
 constexpr NumberRange kWholeNumbers{1, std::int64_t{1} << 40};
 
+/// First, last and step; "2-8" and "2..8", as other tools write them, are 2:8.
+std::vector<std::string> ends_of(const std::string& part) {
+  for (const std::string_view between : {"..", "-"}) {
+    const std::size_t at = part.find(between);
+    if (at == std::string::npos || at == 0 || part.find(':') != std::string::npos) continue;
+    return {part.substr(0, at), part.substr(at + between.size())};
+  }
+  return split(part, ':');
+}
+
 }  // namespace
 
 std::vector<std::int64_t> parse_range(std::string_view text, std::string_view where, NumberRange within) {
   std::vector<std::int64_t> numbers;
   for (const std::string& part : split(text, ',')) {
-    const std::vector<std::string> ends = split(part, ':');
-    const std::size_t dash = part.find('-');
-    const bool of_others = part.find("..") != std::string::npos || (dash != std::string::npos && dash > 0);
-    if (ends.empty() || ends.size() > 3 || of_others) {
+    const std::vector<std::string> ends = ends_of(part);
+    if (ends.empty() || ends.size() > 3) {
       throw Error(std::string(where) + ": '" + part +
                   "' is not a range, expected numbers such as 2,4,8, 2:8 or 8:64:8");
     }

@@ -376,15 +376,12 @@ void size_cluster(PlanSearchArguments& arguments) {
     throw Error(where + "cluster '" + arguments.cluster + "' has " + std::to_string(cluster.devices.size()) +
                 " devices, expected these or the name of a built-in cluster without a size");
   }
-  const std::int64_t per_node = cluster.devices_per_node;
-  const std::int64_t fewest = (wanted + per_node - 1) / per_node;
-  std::int64_t nodes = fewest;
-  while (wanted % nodes != 0 && nodes < 2 * fewest) ++nodes;
-  if (wanted % nodes != 0) {
-    throw Error(where + "a node of '" + arguments.cluster + "' has " + std::to_string(per_node) +
+  try {
+    arguments.cluster = load_cluster(arguments.cluster + "-" + std::to_string(wanted)).name;
+  } catch (const Error&) {
+    throw Error(where + "a node of '" + arguments.cluster + "' has " + std::to_string(cluster.devices_per_node) +
                 " devices, expected a number that nodes, each more than half full, have equally many of");
   }
-  arguments.cluster += "-" + std::to_string(nodes) + "x" + std::to_string(wanted / nodes);
 }
 
 PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_limits) const {

@@ -10,6 +10,7 @@
 #include "schedules/phases/phase_rules.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_program.hpp"
+#include "tools/terminal/notes.hpp"
 
 namespace plumb {
 namespace {
@@ -132,6 +133,15 @@ bool is_schedule_file(const std::string& name_or_file) {
 
 void check_schedule_name(const std::string& name_or_file) {
   if (!is_schedule_file(name_or_file)) require_schedule(name_or_file);
+}
+
+void ScheduleArguments::assume_size(const std::string& name) {
+  if (name.empty() || is_schedule_file(name) || (devices && microbatches)) return;
+  constexpr std::int64_t kMost = 1'000'000;
+  if (!devices) devices = 4;
+  if (!microbatches) microbatches = 2 * std::min(*devices, kMost);
+  note("plumbline: note: " + name + ": -p " + std::to_string(*devices) + " -m " + std::to_string(*microbatches) +
+       " are taken: devices of the pipeline, and microbatches");
 }
 
 ScheduleParams schedule_params(const std::string& name, const ScheduleArguments& arguments, const SearchGoal& goal) {

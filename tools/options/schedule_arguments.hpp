@@ -29,6 +29,9 @@ struct ScheduleArguments {
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(OptionTable& parser);
+  /// Takes four devices, and two microbatches for each, where a schedule of the catalogue is asked for without; a note
+  /// says so.
+  void assume_size(const std::string& name);
 };
 
 /// The costs and the memory limit that schedules are searched for; see `ScheduleParams`.

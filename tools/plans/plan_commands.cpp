@@ -61,7 +61,8 @@ std::string kernel_options(const Parallelism& job) {
         std::string(kDispatcherNames[static_cast<std::size_t>(job.dispatcher)]));
   value(job.expert_capacity > 0, "--capacity", digits_of(job.expert_capacity));
   value(job.expert_imbalance != 1, "--imbalance", digits_of(job.expert_imbalance));
-  value(job.adapter_rank > 0, "--adapter-rank", std::to_string(job.adapter_rank));
+  value(job.adapter_rank > 0, "--lora-rank", std::to_string(job.adapter_rank));
+  value(job.adapter_rank > 0 && job.adapter_targets == LoraTargets::kAll, "--lora-targets", "all");
   flag(job.low_precision_dispatch, "--low-precision-dispatch");
   flag(!job.flash_attention, "--no-flash-attention");
   flag(job.dropout.value_or(false), "--dropout");

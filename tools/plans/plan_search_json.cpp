@@ -105,7 +105,9 @@ std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& ans
             {"rates", rates_json(question.used_rates())},
             {"seeded", answer.seeded},
             {"setups", answer.setups},
-            {"setups_without_memory", answer.without_memory}};
+            {"setups_without_memory", answer.without_memory},
+            {"cut_short", answer.cut_short},
+            {"unpriced", answer.unpriced}};
   json["best"] = Json::array();
   PlanShown each = shown;
   for (const ScoredPlan& score : answer.best) {

@@ -79,10 +79,12 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
     timelines.push_back(std::move(timeline));
   }
   HtmlReport report{.title = "Plan of " + question.network.name + " on " + question.cluster.name};
-  report.note = "The best " + std::to_string(timelines.size()) + " plans of different kinds, of " +
-                std::to_string(answer.simulated) + " simulated. The fastest is " +
-                (answer.exhausted ? "proved optimal."
-                                  : "not proved optimal: at most " + percent_text(answer.gap()) + " less is possible.");
+  report.note =
+      "The best " + std::to_string(timelines.size()) + " plans of different kinds, of " +
+      std::to_string(answer.simulated) + " simulated. The fastest is " +
+      (answer.exhausted      ? "proved optimal."
+       : answer.unpriced > 0 ? "not proved optimal: the limit cut the search short."
+                             : "not proved optimal: at most " + percent_text(answer.gap()) + " less is possible.");
   for (std::size_t at = 0; at < timelines.size(); ++at) {
     HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
     section.note = cost_line(question, answer.best[at]);

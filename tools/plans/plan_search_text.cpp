@@ -88,15 +88,27 @@ bool cuts_inside_layers(const Network& network, const Partition& partition) {
   return has_decoders && layer_counts(network, partition).empty();
 }
 
+std::string proof_text(const PlanAnswer& answer) {
+  if (answer.exhausted) return "proved: no plan in the search space is faster";
+  if (answer.unpriced > 0) return "how much less is possible is not known";
+  return "at most " + percent_text(answer.gap()) + " less time is possible (lower bound " + time_text(answer.bound_ns) +
+         ")";
+}
+
+/// What a limit left undone; empty where none did.
+std::string cut_short_text(const PlanAnswer& answer) {
+  if (answer.unpriced > 0) {
+    return "cut short by the limit: " + count(answer.unpriced, "layout was", "layouts were") +
+           " not priced, and nothing is proved about their plans";
+  }
+  return answer.cut_short ? "cut short by the limit: more time may find a faster plan" : "";
+}
+
 std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& simulated) {
   const ScoredPlan& best = answer.best.front();
   const double seconds = static_cast<double>(best.step_ns) * 1e-9;
   TextTable table({{"plan"}, {plan_line(best.plan)}});
-  const std::string proof = answer.exhausted
-                                ? "proved: no plan in the search space is faster"
-                                : "at most " + percent_text(answer.gap()) + " less time is possible (lower bound " +
-                                      time_text(answer.bound_ns) + ")";
-  table.add_row({"step time", time_text(best.step_ns) + ", " + proof});
+  table.add_row({"step time", time_text(best.step_ns) + ", " + proof_text(answer)});
   table.add_row({"throughput", number_text(static_cast<double>(question.tokens()) / seconds) + " " + question.unit() +
                                    "/s, " + cost_text(best, question) + " " + cost_title(question)});
   const std::string utilization = utilization_line(question, best);
@@ -133,6 +145,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
                        (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " of published planners)" : "") +
                        ", " + count(answer.setups, "combination", "combinations") + " of degrees, of which " +
                        std::to_string(answer.without_memory) + " cannot fit in memory"});
+  if (const std::string cut = cut_short_text(answer); !cut.empty()) table.add_row({"", cut});
   return table.to_string();
 }
 
@@ -301,7 +314,9 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
 std::string nothing_fits_text(const PlanAnswer& answer) {
   if (!answer.closest) return "plan: no schedule is possible: " + answer.refused;
   const ScoredPlan& closest = *answer.closest;
-  return "plan: nothing fits in memory; the closest plan is " + plan_line(closest.plan) +
+  const std::string cut = cut_short_text(answer);
+  return "plan: nothing " + (cut.empty() ? "" : "that was tried (" + cut + ") ") +
+         "fits in memory; the closest plan is " + plan_line(closest.plan) +
          (closest.plan.partition.num_stages() > 0 ? ", layers " + to_string(closest.plan.partition) : "") +
          ", which exceeds the memory of pipeline rank " + std::to_string(closest.worst_place) + " by " +
          bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) + " bytes)" +

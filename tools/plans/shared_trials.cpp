@@ -76,26 +76,38 @@ PipelinePlan plan_from_json(const TrialJson& json, const PlanRanges& ranges) {
 }  // namespace
 
 SharedTrials::SharedTrials(const ProcessShare& share, PlanEffort& effort)
-    : share_(share), stop_(effort.stop), stop_seeds_(effort.stop_seeds) {
+    : share_(share),
+      stops_{effort.stop, effort.stop_seeds ? effort.stop_seeds : effort.stop,
+             effort.stop_pricing ? effort.stop_pricing : effort.stop} {
   if (share.size == 1) return;
-  effort.stop = [this] { return stopped_; };
-  effort.stop_seeds = [this] { return seeds_stopped_; };
+  effort.stop = [this] { return stopped_[0]; };
+  effort.stop_seeds = [this] { return stopped_[1]; };
+  effort.stop_pricing = [this] { return stopped_[2]; };
   effort.trials = [this](std::size_t count, const auto& work) { return trials(count, work); };
+}
+
+std::string SharedTrials::message(nlohmann::json own) const {
+  TrialJson stops = TrialJson::array();
+  for (const Stop& stop : stops_) stops.push_back(stop && stop());
+  return TrialJson{std::move(stops), std::move(own)}.dump();
+}
+
+void SharedTrials::take_stops(const nlohmann::json& told) {
+  for (std::size_t which = 0; which < kStops; ++which) stopped_[which] = stopped_[which] || told[0][which].get<bool>();
 }
 
 std::vector<PipelinePlan> SharedTrials::plans(const PlanRanges& ranges,
                                               const std::function<std::vector<PipelinePlan>(const Stop&)>& make) {
-  const Stop& stop = std::exchange(seeds_made_, true) ? stop_ : stop_seeds_;
+  const Stop& stop = stops_[std::exchange(seeds_made_, true) ? 0 : 1];
   if (share_.size == 1) return make(stop);
   TrialJson own = TrialJson::array();
   if (share_.is_first()) {
     for (const PipelinePlan& plan : make(stop)) own.push_back(plan_to_json(plan, ranges));
   }
-  const TrialJson first = TrialJson::parse(share_.exchange(TrialJson{stop_(), stop_seeds_(), own}.dump()).front());
-  stopped_ = stopped_ || first[0].get<bool>();
-  seeds_stopped_ = seeds_stopped_ || first[1].get<bool>();
+  const TrialJson first = TrialJson::parse(share_.exchange(message(std::move(own))).front());
+  take_stops(first);
   std::vector<PipelinePlan> plans;
-  for (const TrialJson& plan : first[2]) plans.push_back(plan_from_json(plan, ranges));
+  for (const TrialJson& plan : first[1]) plans.push_back(plan_from_json(plan, ranges));
   return plans;
 }
 
@@ -108,13 +120,12 @@ std::vector<PlanTrial> SharedTrials::trials(std::size_t count, const std::functi
   });
   TrialJson own = TrialJson::array();
   for (std::size_t at = share_.rank; at < count; at += share_.size) own.push_back(trial_to_json(all[at]));
-  const std::vector<std::string> texts = share_.exchange(TrialJson{stop_(), stop_seeds_(), own}.dump());
+  const std::vector<std::string> texts = share_.exchange(message(std::move(own)));
   for (std::size_t rank = 0; rank < share_.size; ++rank) {
     const TrialJson told = TrialJson::parse(texts[rank]);
-    stopped_ = stopped_ || told[0].get<bool>();
-    seeds_stopped_ = seeds_stopped_ || told[1].get<bool>();
+    take_stops(told);
     std::size_t at = rank;
-    for (const TrialJson& trial : told[2]) {
+    for (const TrialJson& trial : told[1]) {
       all[at] = trial_from_json(trial);
       at += share_.size;
     }

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <array>
 #include <functional>
+#include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "sim/plan_search/plan_job.hpp"
 #include "tools/terminal/process_share.hpp"
@@ -15,7 +19,8 @@ class SharedTrials {
  public:
   using Stop = std::function<bool()>;
 
-  /// Replaces `trials`, `stop` and `stop_seeds` of `effort` where there are several processes. Must outlive the search.
+  /// Replaces `trials`, `stop`, `stop_seeds` and `stop_pricing` of `effort` where there are several processes. Must
+  /// outlive the search.
   SharedTrials(const ProcessShare& share, PlanEffort& effort);
   SharedTrials(const SharedTrials&) = delete;
   SharedTrials& operator=(const SharedTrials&) = delete;
@@ -28,11 +33,17 @@ class SharedTrials {
  private:
   std::vector<PlanTrial> trials(std::size_t count, const std::function<PlanTrial(std::size_t)>& work);
 
+  /// What stops the search, its seeds and its pricing, one after the other.
+  static constexpr std::size_t kStops = 3;
+
+  /// Of what processes tell each other: whether one of them has stopped.
+  void take_stops(const nlohmann::json& told);
+  /// What this process tells, with its own part of the work.
+  std::string message(nlohmann::json own) const;
+
   const ProcessShare& share_;
-  Stop stop_;  ///< of this process
-  Stop stop_seeds_;
-  bool stopped_ = false;  ///< for all of them
-  bool seeds_stopped_ = false;
+  std::array<Stop, kStops> stops_;      ///< of this process
+  std::array<bool, kStops> stopped_{};  ///< for all of them
   bool seeds_made_ = false;
 };
 

@@ -43,6 +43,8 @@ namespace {
 
 /// Rows of the table of losses.
 constexpr std::size_t kMostLosses = 12;
+/// Columns of jobs in it.
+constexpr std::size_t kMostJobs = 6;
 /// More spans are not drawn in characters, because the drawing would be unreadable.
 constexpr std::size_t kMostDrawnSpans = 20'000;
 
@@ -69,7 +71,7 @@ struct TrainCommand {
         .text("checkpoint", checkpoint, "DIR", "folder for checkpoints of the weights, the optimizer and the position")
         .whole("checkpoint-every", checkpoint_every, {}, "updates between checkpoints (default: 1)")
         .flag("resume", resume, "continue from the newest checkpoint")
-        .text("losses", losses, "FILE", "write the mean loss of every update as CSV")
+        .text("losses", losses, "FILE", "write the mean loss of every update as CSV, and that of each of several jobs")
         .text("transport", transport, "NAME",
               "local (all devices in this process), mpi (one process per device: mpirun -np P plumbline train ...), or "
               "nccl (one process per device, messages from GPU to GPU) (default: local)")
@@ -120,26 +122,38 @@ Schedule load_training_schedule(TrainCommand& command) {
   return load_schedule(command.schedule, command.size, search_goal(command.costs, documents, devices));
 }
 
-/// All digits: the shortest text that reads back as the same number.
-std::string losses_csv(const std::vector<double>& losses) {
-  std::string text = "update,loss\n";
+/// All digits: the shortest text that reads back as the same number. Further columns are those of jobs.
+std::string losses_csv(const TrainResult& result) {
+  std::string text = "update,loss";
+  for (std::size_t job = 0; job < result.jobs.size(); ++job) text += ",job" + std::to_string(job);
+  text += "\n";
   std::array<char, 32> digits{};
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), losses[i]).ptr;
-    text += std::to_string(i) + ",";
-    text.append(digits.data(), end);
+  const auto add = [&](double loss) {
+    text += ",";
+    text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), loss).ptr);
+  };
+  for (std::size_t i = 0; i < result.losses.size(); ++i) {
+    text += std::to_string(i);
+    add(result.losses[i]);
+    for (const JobResult& job : result.jobs) add(job.losses[i]);
     text += "\n";
   }
   return text;
 }
 
-/// First, last, and some between.
-std::string losses_text(const std::vector<double>& losses) {
-  TextTable table({{"update", '>'}, {"loss", '>'}});
+/// First, last, and some between; beside the mean those of the first jobs.
+std::string losses_text(const TrainResult& result) {
+  std::vector<TextTable::Column> columns{{"update", '>'}, {"loss", '>'}};
+  const std::size_t jobs = std::min(kMostJobs, result.jobs.size());
+  for (std::size_t job = 0; job < jobs; ++job) columns.push_back({"job " + std::to_string(job), '>'});
+  TextTable table(std::move(columns));
+  const std::vector<double>& losses = result.losses;
   const std::size_t rows = std::min(kMostLosses, losses.size());
   for (std::size_t row = 0; row < rows; ++row) {
     const std::size_t i = rows < 2 ? 0 : row * (losses.size() - 1) / (rows - 1);
-    table.add_row({std::to_string(i), fixed_text(losses[i], 4)});
+    std::vector<std::string> cells{std::to_string(i), fixed_text(losses[i], 4)};
+    for (std::size_t job = 0; job < jobs; ++job) cells.push_back(fixed_text(result.jobs[job].losses[i], 4));
+    table.add_row(std::move(cells));
   }
   return table.to_string();
 }
@@ -176,6 +190,7 @@ std::string training_json(const TriedRun& run) {
                                    {"accuracy", evaluation.accuracy},
                                    {"targets", evaluation.targets}});
   }
+  for (const JobResult& job : result.jobs) json["job_losses"].push_back(job.losses);
   if (run.translation) {
     json["translation"] = {
         {"bleu", run.translation->bleu}, {"exact", run.translation->exact}, {"sentences", run.translation->sentences}};
@@ -236,13 +251,14 @@ TriedRun run(const TrainCommand& command, TrainOptions options, const std::strin
   if (!command.is_paced()) return tried;
   TrainResult& result = tried.result;
   result.losses.clear();
+  result.jobs.clear();
   if (result.timeline) result.timeline->machine = given + ", paced on " + result.timeline->machine;
   return tried;
 }
 
 void print_result(const TriedRun& run) {
   const TrainResult& result = run.result;
-  std::string text = result.losses.empty() ? "" : losses_text(result.losses);
+  std::string text = result.losses.empty() ? "" : losses_text(result);
   text += evaluations_text(result.evaluations) + translation_text(run.translation) + validation_text(result);
   if (result.timeline) {
     const Timeline& timeline = *result.timeline;
@@ -280,7 +296,7 @@ struct RunOutput {
           << "plumbline: note: the run is too short to become steady, so the delays (tau) that its methods use are "
              "means over all its updates; more --steps give others\n";
     }
-    if (losses) losses->finish(losses_csv(result.losses));
+    if (losses) losses->finish(losses_csv(result));
     if (result.timeline) {
       files.write({.steps = {&*result.timeline, 1}}, command.is_paced() ? "" : training_json(run));
     } else if (command.reports.any()) {

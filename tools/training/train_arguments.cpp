@@ -7,6 +7,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/network/layer_shape.hpp"
+#include "models/network/lora.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/training/demo_text.hpp"
@@ -167,6 +168,8 @@ void TrainArguments::add_to(OptionTable& parser) {
       .text("clip", clip, "SCOPE",
             "stage: clip each stage by its own norm; global: by the norm over all stages (default: stage)")
       .words(kClips);
+  lora.add_to(parser);
+  lora.add_alpha_to(parser);
   streams.add_to(parser);
 }
 
@@ -174,6 +177,9 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   TrainOptions options;
   options.model.network = model.load_network();
   if (!weights.empty()) options.model.initial_parameters = read_weights(weights, options.model.network);
+  if (const Lora adapters = lora.adapters(); adapters.rank > 0) {
+    options.model.network = with_adapters(std::move(options.model.network), adapters);
+  }
   options.model.shape = model.shape(options.model.network);
   options.model.partition = model.cut(options.model.network, num_stages);
   options.model.seed = static_cast<std::uint64_t>(seed.value_or(0));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/import/load_network.hpp"
+#include "tools/options/lora_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/training/final_evaluation.hpp"
 #include "tools/training/stream_arguments.hpp"
@@ -60,6 +61,7 @@ struct TrainArguments {
   std::optional<std::int64_t> translate;
   std::optional<double> clip_norm;
   std::string clip;
+  LoraArguments lora;
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(OptionTable& parser);

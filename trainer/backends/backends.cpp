@@ -15,14 +15,20 @@ namespace plumb {
 namespace {
 
 constexpr std::array kBackends{
-    Backend{"cpu", "this machine's processors, one thread per device", make_cpu_stage, add_on_cpu, scale_on_cpu,
-            make_cpu_streams},
+    Backend{.name = "cpu",
+            .summary = "this machine's processors, one thread per device",
+            .make_stage = make_cpu_stage,
+            .add = add_on_cpu,
+            .scale = scale_on_cpu,
+            .make_streams = make_cpu_streams,
+            .frozen = true},
     Backend{.name = "paced",
             .summary = "no arithmetic: actions and messages take the times of given costs",
             .make_stage = make_paced_stage,
             .add = add_nothing,
             .scale = scale_nothing,
             .bfloat16 = true,
+            .frozen = true,
             .paced = true},
 #ifdef PLUMB_HAS_CUDA
     Backend{"cuda", "GPUs, whole or cut into virtual devices", make_cuda_stage, add_on_cpu, scale_on_cpu,

@@ -28,7 +28,7 @@ class CpuStage : public StageBackend {
   explicit CpuStage(const StageSpec& spec) : spec_(spec), module_(*spec.layout, spec.shape) {}
 
   void run(Op op, const PassArguments& pass) override {
-    const T* weights = numbers<T>(pass.weights);
+    const StageWeights<T> weights(numbers<T>(pass.weights), numbers<T>(pass.frozen));
     T* gradients = numbers<T>(pass.gradients);
     switch (op) {
       case Op::kF:
@@ -59,7 +59,7 @@ class CpuStage : public StageBackend {
   }
 
   void copy(std::byte* to, const std::byte* from) override {
-    std::memcpy(to, from, static_cast<std::size_t>(spec_.layout->memory.weight_bytes));
+    std::memcpy(to, from, static_cast<std::size_t>(spec_.layout->memory.updated_bytes()));
   }
 
   void apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) override {

@@ -339,8 +339,7 @@ void DeviceWorker::compute(InstrIndex at) {
 
 void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
   const Action& action = plan_.program.instrs[at].action;
-  PassArguments pass;
-  pass.gradients = holder.gradients();
+  PassArguments pass{.frozen = holder.frozen().data(), .gradients = holder.gradients()};
   if (reads_weights(action.op)) {
     const bool newest = plan_.program.version_read.empty();
     const std::int32_t version = newest ? holder.version() : plan_.program.version_read[at];
@@ -438,7 +437,7 @@ void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
 
 /// Brings this holder's newest weights together with those of the other members.
 void DeviceWorker::collect_weights(std::uint32_t collective, HolderState& holder) {
-  std::vector<std::byte> sum(static_cast<std::size_t>(holder.layout().memory.weight_bytes));
+  std::vector<std::byte> sum(static_cast<std::size_t>(holder.layout().memory.updated_bytes()));
   outputs_.transport.collect(collective, std::array{std::span<std::byte>(sum)});
   holder.take_weights(std::move(sum), plan_.program.collectives[collective].members.size());
 }

@@ -133,7 +133,7 @@ class DeviceWorker {
   RunOutputs outputs_;
   Arena arena_;
   bool lends_lanes_;
-  SharedBuffers shared_;
+  SharedByCopies shared_;
   std::map<std::uint32_t, HolderState> holders_;
   InstrIndex position_;
   bool prepared_ = false;

@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared,
+HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedByCopies& shared,
                          DeviceQueue* queue)
     : plan_(&plan),
       holder_(holder),
@@ -22,6 +22,7 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     backends_.push_back(queue == nullptr ? plan.backend.make_stage(plan.options.model.numbers, spec)
                                          : make_queued_stage(*queue, plan.backend, plan.options.model.numbers, spec));
   }
+  shared.frozen.make(plan, stage(), arena);
   place_weights(plan.program.holders[holder].weights_start_away ? WeightsPlace::kAway : WeightsPlace::kHere);
   if (!plan.program.forward_only) {
     gradients_ = arena.allocate(MemoryClass::kGradients, layout_->memory.gradient_bytes);
@@ -31,7 +32,7 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     }
     state_ = arena.allocate(MemoryClass::kOptimizer, layout_->memory.optimizer_bytes);
     for (std::int32_t i = 0; i < plan.program.holders[holder].correction_buffers; ++i) {
-      corrections_.push_back(arena.allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes));
+      corrections_.push_back(arena.allocate(MemoryClass::kWeightVersions, layout_->memory.updated_bytes()));
       memory().fill(corrections_.back().span(), std::byte{0});
     }
   }
@@ -47,7 +48,7 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
 void HolderState::initialize() {
   HolderBlocks blocks = holder_blocks();
   std::optional<LentMemory> made;
-  if (!away_.empty()) blocks.weights = made.emplace(memory(), layout_->memory.weight_bytes).span().data();
+  if (!away_.empty()) blocks.weights = made.emplace(memory(), layout_->memory.updated_bytes()).span().data();
   backend(0).initialize(plan_->options.model.seed, blocks);
   memory().wait();
   if (!made) return;
@@ -72,15 +73,15 @@ CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
       learning_rate(plan_->options.optimization.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
   return {.arithmetic = backend(0),
           .blocks = holder_blocks(),
-          .weight_bytes = layout_->memory.weight_bytes,
+          .weight_bytes = layout_->memory.updated_bytes(),
           .updates_done = updates_done_,
           .learning_rate = rate,
-          .shared = *shared_,
+          .shared = shared_->corrections,
           .forward_weights = forward_weights};
 }
 
 std::vector<std::byte> HolderState::given_weights() {
-  const LentMemory change(memory(), layout_->memory.weight_bytes);
+  const LentMemory change(memory(), layout_->memory.updated_bytes());
   const bool changed = chain_.exchange(Exchange::kGive, change.span(), corrected(nullptr));
   std::vector<std::byte> scratch;
   const std::span<const std::byte> given = changed ? memory().view(change.span(), scratch) : stored_weights();
@@ -88,7 +89,7 @@ std::vector<std::byte> HolderState::given_weights() {
 }
 
 void HolderState::take_weights(std::vector<std::byte> sum, std::size_t members) {
-  const LentMemory there(memory(), layout_->memory.weight_bytes);
+  const LentMemory there(memory(), layout_->memory.updated_bytes());
   memory().write(there.span().data(), sum);
   if (chain_.exchange(Exchange::kTake, there.span(), corrected(nullptr))) return memory().wait();
   plan_->backend.scale(plan_->options.model.numbers, sum, 1.0 / static_cast<double>(members));
@@ -118,7 +119,7 @@ void HolderState::copy_weights_away() {
 }
 
 void HolderState::bring_weights_back() {
-  weights_ = arena_->allocate(MemoryClass::kWeights, layout_->memory.weight_bytes);
+  weights_ = arena_->allocate(MemoryClass::kWeights, layout_->memory.updated_bytes());
   memory().write(weights_.data(), away_);
   away_.clear();
 }
@@ -130,7 +131,7 @@ WeightsPlace HolderState::weights_place() const {
 
 std::span<std::byte> HolderState::masters() {
   if (plan_->options.model.numbers != NumberType::kBFloat16 || state_.bytes() == 0) return {};
-  return state_.span().first(2 * static_cast<std::size_t>(layout_->memory.weight_bytes));
+  return state_.span().first(2 * static_cast<std::size_t>(layout_->memory.updated_bytes()));
 }
 
 std::span<const std::byte> HolderState::stored_weights() {
@@ -147,7 +148,7 @@ std::span<const std::byte> HolderState::stored_weights() {
 void HolderState::place_weights(WeightsPlace place) {
   away_.clear();
   weights_ = Block();
-  const std::int64_t bytes = layout_->memory.weight_bytes;
+  const std::int64_t bytes = layout_->memory.updated_bytes();
   if (place != WeightsPlace::kAway) weights_ = arena_->allocate(MemoryClass::kWeights, bytes);
   if (place != WeightsPlace::kHere) away_.resize(static_cast<std::size_t>(bytes));
 }
@@ -163,7 +164,7 @@ void HolderState::set_weights(std::span<const std::byte> weights) {
 void HolderState::begin_update(bool keep, bool with_state) {
   workspace_ = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_u_bytes);
   if (!keep) return;
-  Block copy = arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes);
+  Block copy = arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.updated_bytes());
   memory().copy(copy.data(), weights_.span());
   versions_.emplace(version_, std::move(copy));
   if (!with_state) return;
@@ -246,7 +247,7 @@ void HolderState::restore(std::int32_t version, std::int64_t updates_done, std::
   updates_done_ = updates_done;
   versions_.clear();
   for (const std::int32_t old : old_versions) {
-    versions_.emplace(old, arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.weight_bytes));
+    versions_.emplace(old, arena_->allocate(MemoryClass::kWeightVersions, layout_->memory.updated_bytes()));
   }
 }
 

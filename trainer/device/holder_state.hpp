@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "trainer/device/correction_chain.hpp"
-#include "trainer/memory/arena.hpp"
+#include "trainer/device/frozen_weights.hpp"
 #include "trainer/plan/post_validation.hpp"
-#include "trainer/plan/run_plan.hpp"
 #include "trainer/stages/backend.hpp"
 
 namespace plumb {
@@ -26,7 +25,7 @@ class HolderState {
  public:
   /// Allocates and initializes. All must outlive this; `shared`: of all holders of the device; `queue`: that of the
   /// device, if it has one.
-  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedBuffers& shared, DeviceQueue* queue);
+  HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedByCopies& shared, DeviceQueue* queue);
 
   /// That of the first part; parameters and what lives the whole run are the same for all.
   const StageLayout& layout() const { return *layout_; }
@@ -38,6 +37,7 @@ class HolderState {
   /// REDUCE_GRAD, with two blocks: what was added up waits in one for its U, and backwards add to the other.
   void hand_over_gradients();
   std::int32_t version() const { return version_; }
+  std::span<const std::byte> frozen() const { return shared_->frozen.of(stage()); }  ///< weights; empty: none
 
   /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
   const std::byte* weights(std::int32_t version) const;
@@ -133,7 +133,7 @@ class HolderState {
   Block state_;
   std::vector<Block> corrections_;  ///< what the schedule's methods keep, each as large as the weights
   CorrectionChain chain_;
-  SharedBuffers* shared_;
+  SharedByCopies* shared_;
   Block workspace_;                         ///< of U
   std::map<std::int32_t, Block> versions_;  ///< old ones
   std::int32_t version_ = 0;                ///< of `weights_`

@@ -94,7 +94,7 @@ Access QueuedStage::write(const std::byte* block, std::int64_t bytes) const {
 std::vector<Access> QueuedStage::accesses(Op op, const PassArguments& arguments) const {
   const StageLayout& layout = *spec_.layout;
   std::vector<Access> list{
-      read(arguments.weights, layout.memory.weight_bytes),
+      read(arguments.weights, layout.memory.updated_bytes()), read(arguments.frozen, layout.memory.frozen_bytes),
       write(op == Op::kF || op == Op::kR ? nullptr : arguments.gradients, layout.memory.gradient_bytes),
       write(reinterpret_cast<const std::byte*>(arguments.loss), sizeof(double))};
   for (std::size_t i = 0; i < kStageBlockCount; ++i) {
@@ -115,7 +115,7 @@ std::vector<Access> QueuedStage::accesses(Op op, const PassArguments& arguments)
 
 std::vector<Access> QueuedStage::accesses(const HolderBlocks& blocks) const {
   const StageMemory& memory = spec_.layout->memory;
-  return {write(blocks.weights, memory.weight_bytes), write(blocks.gradients, memory.gradient_bytes),
+  return {write(blocks.weights, memory.updated_bytes()), write(blocks.gradients, memory.gradient_bytes),
           write(blocks.state, memory.optimizer_bytes)};
 }
 
@@ -136,7 +136,7 @@ void QueuedStage::initialize(std::uint64_t seed, const HolderBlocks& blocks) {
 void QueuedStage::update(const UpdateStep& step, const HolderBlocks& blocks) {
   std::vector<Access> list = accesses(blocks);
   for (const Follower& follower : step.followers) {
-    list.push_back(write(follower.buffer, spec_.layout->memory.weight_bytes));
+    list.push_back(write(follower.buffer, spec_.layout->memory.updated_bytes()));
   }
   queue_.launch({.name = "update", .accesses = std::move(list), .run = [stage = stage_, step, blocks] {
                    stage->update(step, blocks);
@@ -144,7 +144,7 @@ void QueuedStage::update(const UpdateStep& step, const HolderBlocks& blocks) {
 }
 
 void QueuedStage::copy(std::byte* to, const std::byte* from) {
-  const std::int64_t bytes = spec_.layout->memory.weight_bytes;
+  const std::int64_t bytes = spec_.layout->memory.updated_bytes();
   queue_.launch({.name = "copy", .accesses = {read(from, bytes), write(to, bytes)}, .run = [stage = stage_, to, from] {
                    stage->copy(to, from);
                  }});
@@ -152,7 +152,7 @@ void QueuedStage::copy(std::byte* to, const std::byte* from) {
 
 void QueuedStage::apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) {
   std::vector<Access> list;
-  for (const std::byte* block : blocks) list.push_back(write(block, spec_.layout->memory.weight_bytes));
+  for (const std::byte* block : blocks) list.push_back(write(block, spec_.layout->memory.updated_bytes()));
   queue_.launch({.name = "elementwise",
                  .accesses = std::move(list),
                  .run = [stage = stage_, operation, own = std::vector(blocks)] { apply_to(*stage, operation, own); }});
@@ -160,7 +160,7 @@ void QueuedStage::apply(const Elementwise& operation, std::initializer_list<cons
 
 std::vector<double> QueuedStage::products(const std::byte* a, const std::byte* b) {
   const auto sums = std::make_shared<std::vector<double>>();
-  const std::int64_t bytes = spec_.layout->memory.weight_bytes;
+  const std::int64_t bytes = spec_.layout->memory.updated_bytes();
   queue_.launch({.name = "products",
                  .accesses = {read(a, bytes), read(b, bytes)},
                  .run = [stage = stage_, a, b, sums] { *sums = stage->products(a, b); },
@@ -171,7 +171,7 @@ std::vector<double> QueuedStage::products(const std::byte* a, const std::byte* b
 
 void QueuedStage::scale(std::byte* block, std::span<const double> factors) {
   queue_.launch({.name = "scale",
-                 .accesses = {write(block, spec_.layout->memory.weight_bytes)},
+                 .accesses = {write(block, spec_.layout->memory.updated_bytes())},
                  .run = [stage = stage_, block, own = std::vector(factors.begin(), factors.end())] {
                    stage->scale(block, own);
                  }});

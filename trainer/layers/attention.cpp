@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "models/layers/layer_workspace.hpp"
+#include "trainer/layers/adapter.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/matrix.hpp"
 #include "trainer/layers/projection.hpp"
@@ -45,8 +46,8 @@ MatrixView<const T> view(MatrixView<T> m) {
 }
 
 /// Multi-head self-attention with its projections; heads share keys and values in groups when there are fewer of them.
-/// Parameters: qkv weight, qkv bias (optional), out weight, out bias (optional).
-/// Stash: qkv (rotated, I), log sums (I), attended (W), gradient of qkv (made by I).
+/// Parameters: qkv weight, qkv bias (optional), out weight, out bias (optional), those of adapters.
+/// Stash: qkv (rotated, I), log sums (I), attended (W), gradient of qkv (made by I), that of adapters.
 /// The scores exist for 64 rows at a time; causal heads skip the keys after those rows, and with a window the scores
 /// before it are made and not used. On a sequence slice the keys
 /// and values of the earlier slices are gathered before its own, sample by sample.
@@ -68,11 +69,13 @@ class Attention final : public Layer<T> {
         has_bias_(spec.bias),
         has_qkv_bias_(spec.bias || spec.qkv_bias),
         qkv_{shape.tokens(), width_, qkv_width_},
-        out_{shape.tokens(), width_, width_} {}
+        out_{shape.tokens(), width_, width_},
+        adapters_(make_adapters(spec, {qkv_, out_}, out_weight() + (has_bias_ ? 2 : 1), 4)) {}
 
   void forward(const LayerPass<T>& pass) const override {
     T* qkv = pass.stash_values(0);
     qkv_.forward(pass.input, pass.weights[0], has_qkv_bias_ ? pass.weights[1] : nullptr, qkv);
+    adapters_[0].forward(pass, pass.input, qkv);
     T* scores = reinterpret_cast<T*>(pass.workspace);
     T* angles = scores + scores_size();
     T* gathered = angles + angles_size();
@@ -82,9 +85,12 @@ class Attention final : public Layer<T> {
       const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
       for_each_head(sample, [&](const HeadPlace& place) { attend(place, pass, keys, scores); });
     }
-    if (pass.output == nullptr) return;
-    out_.forward(static_cast<const T*>(pass.stash_values(2)), pass.weights[out_weight()],
-                 has_bias_ ? pass.weights[out_weight() + 1] : nullptr, pass.output);
+    const T* attended = pass.stash_values(2);
+    if (pass.output != nullptr) {
+      out_.forward(attended, pass.weights[out_weight()], has_bias_ ? pass.weights[out_weight() + 1] : nullptr,
+                   pass.output);
+    }
+    adapters_[1].forward(pass, attended, pass.output);
   }
 
   void input_grad(const LayerPass<T>& pass) const override {
@@ -97,6 +103,7 @@ class Attention final : public Layer<T> {
     T* qkv_grad = pass.stash_values(3);
     const T* qkv = pass.stash_values(0);
     out_.input_grad(pass.output_grad, pass.weights[out_weight()], attended_grad);
+    adapters_[1].input_grad(pass, pass.output_grad, attended_grad);
     std::fill(qkv_grad, qkv_grad + shape_.tokens() * qkv_width_, T(0));
     for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
       const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
@@ -121,6 +128,7 @@ class Attention final : public Layer<T> {
     if (pass.key_grads != nullptr) add_later_slices(pass.key_grads, qkv_grad);
     if (rotary_) turn(qkv_grad, angles, T(-1));
     qkv_.input_grad(static_cast<const T*>(qkv_grad), pass.weights[0], pass.input_grad);
+    adapters_[0].input_grad(pass, static_cast<const T*>(qkv_grad), pass.input_grad);
   }
 
   void weight_grad(const LayerPass<T>& pass) const override {
@@ -128,6 +136,8 @@ class Attention final : public Layer<T> {
                      has_bias_ ? pass.gradients[out_weight() + 1] : nullptr);
     qkv_.weight_grad(static_cast<const T*>(pass.stash_values(3)), pass.input, pass.gradients[0],
                      has_qkv_bias_ ? pass.gradients[1] : nullptr);
+    adapters_[1].weight_grad(pass, pass.output_grad, static_cast<const T*>(pass.stash_values(2)));
+    adapters_[0].weight_grad(pass, static_cast<const T*>(pass.stash_values(3)), pass.input);
   }
 
  private:
@@ -306,6 +316,7 @@ class Attention final : public Layer<T> {
   bool has_qkv_bias_;
   Projection qkv_;
   Projection out_;
+  std::vector<Adapter> adapters_;  ///< qkv, out
 };
 
 }  // namespace

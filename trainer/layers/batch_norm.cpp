@@ -45,8 +45,10 @@ class BatchNorm final : public Layer<T> {
       for (std::int64_t c = 0; c < channels_; ++c) product[c] += dy[c] * ((x[c] - mean[c]) * inverse[c]);
     }
     for (std::int64_t c = 0; c < channels_; ++c) {
-      pass.gradients[0][c] += product[c];
-      pass.gradients[1][c] += sum[c];
+      if (pass.gradients[0] != nullptr) {  // not frozen
+        pass.gradients[0][c] += product[c];
+        pass.gradients[1][c] += sum[c];
+      }
       sum[c] /= static_cast<T>(pixels_);
       product[c] /= static_cast<T>(pixels_);
     }

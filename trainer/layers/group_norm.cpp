@@ -45,6 +45,7 @@ class GroupNorm final : public Layer<T> {
       const T mean = pass.stash_values(0)[number];
       const T inverse = pass.stash_values(1)[number];
       for_each_value([&](std::int64_t i, std::int64_t c) {
+        if (pass.gradients[0] == nullptr) return;  // frozen
         pass.gradients[0][channel + c] += dy[i] * ((x[i] - mean) * inverse);
         pass.gradients[1][channel + c] += dy[i];
       });

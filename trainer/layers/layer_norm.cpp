@@ -45,6 +45,7 @@ class LayerNorm final : public Layer<T> {
       const T product = row_sum<T>(width_, [=](auto j) { return dy[j] * weight[j] * normal(j); }) / T(width_);
       for (std::int64_t j = 0; j < width_; ++j) dx[j] = inverse * (dy[j] * weight[j] - sum - normal(j) * product);
       T* weight_grad = pass.gradients[0];
+      if (weight_grad == nullptr) continue;  // frozen
       for (std::int64_t j = 0; j < width_; ++j) weight_grad[j] += dy[j] * normal(j);
       if (!has_bias_) continue;
       T* bias_grad = pass.gradients[1];

@@ -33,6 +33,16 @@ void multiply_transposed(MatrixView<const T> a, MatrixView<const T> b, MatrixVie
 }
 
 template <class T>
+void accumulate(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
+  eigen(c).noalias() += eigen(a) * eigen(b);
+}
+
+template <class T>
+void accumulate_transposed(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
+  eigen(c).noalias() += eigen(a) * eigen(b).transpose();
+}
+
+template <class T>
 void accumulate_outer(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
   eigen(c).noalias() += eigen(a).transpose() * eigen(b);
 }
@@ -41,6 +51,10 @@ template void multiply(MatrixView<const float>, MatrixView<const float>, MatrixV
 template void multiply(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
 template void multiply_transposed(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
 template void multiply_transposed(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
+template void accumulate(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
+template void accumulate(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
+template void accumulate_transposed(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
+template void accumulate_transposed(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
 template void accumulate_outer(MatrixView<const float>, MatrixView<const float>, MatrixView<float>);
 template void accumulate_outer(MatrixView<const double>, MatrixView<const double>, MatrixView<double>);
 

@@ -27,6 +27,14 @@ void multiply(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
 template <class T>
 void multiply_transposed(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
 
+/// c += a b
+template <class T>
+void accumulate(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
+
+/// c += a b^T
+template <class T>
+void accumulate_transposed(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);
+
 /// c += a^T b
 template <class T>
 void accumulate_outer(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c);

@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "models/network/layer_shape.hpp"
+#include "trainer/layers/adapter.hpp"
 #include "trainer/layers/exponential.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/projection.hpp"
@@ -77,24 +78,28 @@ struct Curve<Activation::kSilu> {
 
 /// Two projections with an activation in between; gated: y = (f(x Wg) * (x Wu)) W2, with Wg and Wu stacked in one
 /// matrix, gates first.
-/// Parameters: in weight, in bias (optional), out weight, out bias (optional).
-/// Stash: inner (I), activated (W), gradient of inner (made by I).
+/// Parameters: in weight, in bias (optional), out weight, out bias (optional), those of adapters.
+/// Stash: inner (I), activated (W), gradient of inner (made by I), that of adapters.
 template <class T, Activation kActivation, bool gated>
 class Mlp final : public Layer<T> {
  public:
   Mlp(const LayerSpec& spec, const MicrobatchShape& shape)
       : in_{shape.tokens(), spec.width, gated ? 2 * spec.hidden : spec.hidden},
         out_{shape.tokens(), spec.hidden, spec.width},
-        has_bias_(spec.bias) {}
+        has_bias_(spec.bias),
+        adapters_(make_adapters(spec, {in_, out_}, spec.bias ? 4 : 2, 3)) {}
 
   void forward(const LayerPass<T>& pass) const override {
     T* inner = pass.stash_values(0);
     T* activated = pass.stash_values(1);
     in_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, inner);
+    adapters_[0].forward(pass, pass.input, inner);
     activate(inner, activated);
-    if (pass.output == nullptr) return;
-    out_.forward(static_cast<const T*>(activated), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
-                 pass.output);
+    if (pass.output != nullptr) {
+      out_.forward(static_cast<const T*>(activated), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
+                   pass.output);
+    }
+    adapters_[1].forward(pass, static_cast<const T*>(activated), pass.output);
   }
 
   /// The gradient of the activated values lands where that of the inner ones will be: its second half when gated.
@@ -103,10 +108,12 @@ class Mlp final : public Layer<T> {
     T* inner_grad = pass.stash_values(2);
     T* activated_grad = gated ? inner_grad + out_.inputs : inner_grad;
     out_.input_grad(pass.output_grad, pass.weights[out_weight()], activated_grad, in_.outputs);
+    adapters_[1].input_grad(pass, pass.output_grad, activated_grad, in_.outputs);
     for (std::int64_t t = 0; t < in_.tokens; ++t) {
       activation_grad(inner + t * in_.outputs, inner_grad + t * in_.outputs);
     }
     in_.input_grad(static_cast<const T*>(inner_grad), pass.weights[0], pass.input_grad);
+    adapters_[0].input_grad(pass, static_cast<const T*>(inner_grad), pass.input_grad);
   }
 
   void weight_grad(const LayerPass<T>& pass) const override {
@@ -114,6 +121,8 @@ class Mlp final : public Layer<T> {
                      has_bias_ ? pass.gradients[3] : nullptr);
     in_.weight_grad(static_cast<const T*>(pass.stash_values(2)), pass.input, pass.gradients[0],
                     has_bias_ ? pass.gradients[1] : nullptr);
+    adapters_[1].weight_grad(pass, pass.output_grad, static_cast<const T*>(pass.stash_values(1)));
+    adapters_[0].weight_grad(pass, static_cast<const T*>(pass.stash_values(2)), pass.input);
   }
 
  private:
@@ -151,6 +160,7 @@ class Mlp final : public Layer<T> {
   Projection in_;
   Projection out_;
   bool has_bias_;
+  std::vector<Adapter> adapters_;  ///< in, out
 };
 
 template <class T, Activation kActivation>

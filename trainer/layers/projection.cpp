@@ -21,7 +21,9 @@ void Projection::input_grad(const T* dy, const T* weight, T* dx, std::int64_t dx
 
 template <class T>
 void Projection::weight_grad(const T* dy, const T* x, T* weight_grad, T* bias_grad) const {
-  accumulate_outer<T>(matrix(dy, tokens, outputs), matrix(x, tokens, inputs), matrix(weight_grad, outputs, inputs));
+  if (weight_grad != nullptr) {
+    accumulate_outer<T>(matrix(dy, tokens, outputs), matrix(x, tokens, inputs), matrix(weight_grad, outputs, inputs));
+  }
   if (bias_grad == nullptr) return;
   for (std::int64_t t = 0; t < tokens; ++t) {
     const T* row = dy + t * outputs;

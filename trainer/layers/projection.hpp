@@ -18,7 +18,7 @@ struct Projection {
   template <class T>
   void input_grad(const T* dy, const T* weight, T* dx, std::int64_t dx_stride = 0) const;
 
-  /// dW += dy^T x, db += sum of dy over the tokens, in their order; `bias_grad` may be null.
+  /// dW += dy^T x, db += sum of dy over the tokens, in their order; either may be null (frozen).
   template <class T>
   void weight_grad(const T* dy, const T* x, T* weight_grad, T* bias_grad) const;
 };

@@ -38,6 +38,7 @@ class RmsNorm final : public Layer<T> {
       const T inverse = pass.stash_values(0)[t];
       const T product = row_sum<T>(width_, [=](auto j) { return dy[j] * weight[j] * (x[j] * inverse); }) / T(width_);
       for (std::int64_t j = 0; j < width_; ++j) dx[j] = inverse * (dy[j] * weight[j] - x[j] * inverse * product);
+      if (weight_grad == nullptr) continue;  // frozen
       for (std::int64_t j = 0; j < width_; ++j) weight_grad[j] += dy[j] * (x[j] * inverse);
     }
   }

@@ -26,6 +26,19 @@ std::string text_of(double value) {
   return text.data();
 }
 
+/// Those of the first layer that has any: all others have the same.
+std::string adapters_text(const std::vector<LayerSpec>& layers) {
+  for (const LayerSpec& layer : layers) {
+    const Lora& lora = layer.lora;
+    if (lora.rank > 0) {
+      return " adapters " + std::to_string(lora.rank) + " " + text_of(lora.alpha) + " " +
+             std::to_string(static_cast<int>(lora.targets));
+    }
+    if (std::string inside = adapters_text(layer.body); !inside.empty()) return inside;
+  }
+  return "";
+}
+
 std::string text_of(const OptimizerOptions& of) {
   return std::to_string(static_cast<int>(of.kind)) + " " + text_of(of.momentum) + " " + text_of(of.beta1) + " " +
          text_of(of.beta2) + " " + text_of(of.epsilon) + " " + text_of(of.weight_decay);
@@ -55,7 +68,8 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
   return {
       {"steps", std::to_string(passes * plan.document_updates)},
       {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
-      {"network", options.model.network.name + " " + hash_of(network_to_json(options.model.network))},
+      {"network", options.model.network.name + " " + hash_of(network_to_json(options.model.network)) +
+                      adapters_text(options.model.network.layers)},
       {"partition", to_string(options.model.partition)},
       {"microbatch", std::to_string(options.model.shape.samples) + "x" + std::to_string(options.model.shape.sequence)},
       {"data", options.data->facts().identity},

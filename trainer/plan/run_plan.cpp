@@ -140,6 +140,19 @@ Program lowered(const TrainOptions& options) {
   return lower(options.schedule, costs, execution.cluster, lowering);
 }
 
+/// Weights that no update changes are there once for all copies of a stage, and stay where they are.
+void check_frozen(const TrainOptions& options, const Backend& backend, const Program& program) {
+  const auto has_frozen = [](const StageMemory& memory) { return memory.frozen_bytes > 0; };
+  if (std::ranges::none_of(program.memory, has_frozen)) return;
+  if (!backend.frozen) {
+    refuse(options, "the back end '" + std::string(backend.name) +
+                        "' trains all weights, not adapters beside frozen ones; expected cpu");
+  }
+  if (std::ranges::any_of(program.moves, [](const Move& move) { return move.weights; })) {
+    refuse(options, "frozen weights do not move to other memories; expected a schedule that leaves weights on devices");
+  }
+}
+
 void check_pace(const TrainOptions& options, const Backend& backend, const Program& program) {
   if (!backend.paced) return;
   if (!options.execution.pace) {
@@ -163,6 +176,7 @@ RunPlan::RunPlan(const TrainOptions& given)
   check_tentative_updates(options, program);
   check_program(options, program);
   check_bfloat16(options, backend, program);
+  check_frozen(options, backend, program);
   check_pace(options, backend, program);
   validation = ValidationPlan(program, options);
   for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.model.shape));

@@ -26,6 +26,12 @@ struct VersionRead {
   friend bool operator==(const VersionRead&, const VersionRead&) = default;
 };
 
+/// One of several jobs that were trained over the same stages.
+struct JobResult {
+  std::vector<double> losses;  ///< mean over its microbatches, by update
+  NamedValues parameters;      ///< what it has trained, when asked for
+};
+
 /// What a training run has computed and what was observed of it.
 struct TrainResult {
   /// The last run of the document; no value when it was resumed in its middle.
@@ -34,7 +40,8 @@ struct TrainResult {
   std::vector<std::vector<VersionRead>> versions;  ///< by device, in order, of the last run of the document
   std::vector<Evaluation> evaluations;             ///< in order, when asked for
   std::uint64_t weights_hash = 0;                  ///< of the final weights by name: equal for equal bits, however cut
-  NamedValues parameters;                          ///< final weights, when asked for
+  NamedValues parameters;                          ///< final weights, of the first job, when asked for
+  std::vector<JobResult> jobs;                     ///< empty where there is one
   NamedValues gradients;                           ///< summed gradient of the last update, when asked for
   /// False when the schedule has methods and is too short to become steady: their delays are then means over all of
   /// its updates and depend on how many there are.

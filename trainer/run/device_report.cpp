@@ -1,6 +1,7 @@
 #include "trainer/run/device_report.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "trainer/transport/packet.hpp"
 
@@ -32,7 +33,7 @@ ProcessGroup::Bytes to_bytes(const DeviceReport& report) {
       .put(report.updates_rolled_back)
       .put(report.holders.size());
   for (const auto& [number, holder] : report.holders) {
-    writer.put(number).put_all(holder.weights).put_all(holder.gradients);
+    writer.put(number).put_all(holder.weights).put_all(holder.gradients).put_all(holder.frozen);
   }
   return writer.take();
 }
@@ -57,6 +58,7 @@ DeviceReport report_in(std::size_t device, std::span<const std::byte> bytes) {
     HolderReport& holder = report.holders[reader.get<std::uint32_t>()];
     holder.weights = reader.get_view();
     holder.gradients = reader.get_view();
+    holder.frozen = reader.get_view();
   }
   return report;
 }
@@ -80,8 +82,11 @@ DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTi
   report.memory = worker.memory();
   report.peak_memory_bytes = worker.arena().peak_bytes();
   report.peak_memory_by_class = worker.arena().at_peak();
+  std::set<StageId> seen;
   for (auto& [number, holder] : worker.holders()) {
-    report.holders[number] = {holder.stored_weights(), holder.last_gradients()};
+    const bool first = seen.insert(holder.stage()).second;
+    report.holders[number] = {holder.stored_weights(), holder.last_gradients(),
+                              first ? holder.frozen() : std::span<const std::byte>{}};
     report.updates_skipped = std::max(report.updates_skipped, holder.updates_skipped());
     report.updates_rolled_back += holder.updates_rolled_back();
   }

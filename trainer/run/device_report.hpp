@@ -19,6 +19,7 @@ namespace plumb {
 struct HolderReport {
   std::span<const std::byte> weights;    ///< the newest
   std::span<const std::byte> gradients;  ///< as the last update used them; empty unless parameters are kept
+  std::span<const std::byte> frozen;     ///< weights that no update changes; those of the stage's first copy here
 };
 
 /// What one device reports of a run besides losses: plain data, wherever the device was. Versions, times and

@@ -24,13 +24,10 @@ class Evaluator {
                              precision_of<T>(options.optimization.optimizer))),
         offsets_(parameter_offsets(layout_)),
         module_(layout_, shape),
-        weights_(static_cast<std::size_t>(layout_.memory.weight_bytes) / sizeof(T)) {
-    for (const ParameterFacts& parameter : layout_.parameters) {
-      if (!parameters.contains(parameter.name)) {
-        throw Error("evaluation: parameter '" + parameter.name + "' is missing");
-      }
-    }
-    set_parameters(std::span<const ParameterFacts>(layout_.parameters), parameters, weights_.data());
+        weights_(static_cast<std::size_t>(layout_.memory.updated_bytes()) / sizeof(T)),
+        frozen_(static_cast<std::size_t>(layout_.memory.frozen_bytes) / sizeof(T)) {
+    take(layout_.parameters, parameters, weights_.data());
+    take(layout_.frozen, parameters, frozen_.data());
   }
 
   struct Counts {
@@ -42,8 +39,8 @@ class Evaluator {
   Counts forward(const MicrobatchIds& ids) {
     StageStash stash(layout_, arena_);
     Counts counts;
-    module_.forward(weights_.data(), stash.begin_forward({}, StashLife::kForwardOnly), ids, &counts.loss,
-                    &counts.correct);
+    module_.forward({weights_.data(), frozen_.data()}, stash.begin_forward({}, StashLife::kForwardOnly), ids,
+                    &counts.loss, &counts.correct);
     static_cast<void>(stash.end_forward());
     return counts;
   }
@@ -54,7 +51,7 @@ class Evaluator {
     StageStash stash(layout_, arena_);
     double loss = 0;
     const StageBlocks blocks = stash.begin_forward({}, StashLife::kForwardOnly);
-    module_.forward(weights_.data(), blocks, ids, &loss);
+    module_.forward({weights_.data(), frozen_.data()}, blocks, ids, &loss);
     const std::size_t last = layout_.steps.size() - 1;
     const auto head = step_pass<LayerPass<T>, T, T>(
         {layout_, offsets_, &TensorPlaces::f, weights_.data(), static_cast<T*>(nullptr), blocks}, last);
@@ -77,10 +74,19 @@ class Evaluator {
   }
 
  private:
+  static void take(std::span<const ParameterFacts> wanted, const NamedValues& parameters, T* weights) {
+    for (const ParameterFacts& parameter : wanted) {
+      if (parameters.contains(parameter.name)) continue;
+      throw Error("evaluation: parameter '" + parameter.name + "' is missing");
+    }
+    set_parameters(wanted, parameters, weights);
+  }
+
   StageLayout layout_;
   std::vector<std::int64_t> offsets_;
   StageModule<T> module_;
   std::vector<T> weights_;
+  std::vector<T> frozen_;
   Arena arena_;
 };
 

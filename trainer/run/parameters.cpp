@@ -1,31 +1,58 @@
 #include "trainer/run/parameters.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
+
+#include "trainer/run/jobs.hpp"
 
 namespace plumb {
 namespace {
 
 using BytesByName = std::map<std::string, std::span<const std::byte>>;
 
-/// Splits one of the blocks of every holder by parameter; the first holder of a parameter counts.
-BytesByName by_name(const RunPlan& plan, DeviceReports reports, std::span<const std::byte> HolderReport::*block) {
+/// Splits a flat block by parameter; those whose names are known already are passed over.
+void split(const std::vector<ParameterFacts>& parameters, std::span<const std::byte> block, BytesByName& named) {
+  std::int64_t left = 0;
+  for (const ParameterFacts& parameter : parameters) left += parameter.count();
+  const std::size_t number_bytes = block.empty() ? 0 : block.size() / static_cast<std::size_t>(left);
+  for (const ParameterFacts& parameter : parameters) {
+    const std::size_t size = static_cast<std::size_t>(parameter.count()) * number_bytes;
+    if (!parameter.tied) named.emplace(parameter.name, block.first(size));
+    block = block.subspan(size);
+  }
+}
+
+/// One of the blocks of every holder by parameter; the first holder of a parameter counts. `job`: only its holders.
+BytesByName by_name(const RunPlan& plan, DeviceReports reports, std::span<const std::byte> HolderReport::*block,
+                    std::optional<ReplicaId> job = std::nullopt) {
   BytesByName named;
   for (const DeviceReport& report : reports) {
     for (const auto& [number, holder] : report.holders) {
-      const StageLayout& layout = plan.layout(plan.program.holders[number].stage, 0);
-      std::span<const std::byte> rest = holder.*block;
-      std::int64_t left = 0;
-      for (const ParameterFacts& parameter : layout.parameters) left += parameter.count();
-      const std::size_t number_bytes = rest.empty() ? 0 : rest.size() / static_cast<std::size_t>(left);
-      for (const ParameterFacts& parameter : layout.parameters) {
-        const std::size_t size = static_cast<std::size_t>(parameter.count()) * number_bytes;
-        if (!parameter.tied) named.emplace(parameter.name, rest.first(size));
-        rest = rest.subspan(size);
-      }
+      const Holder& place = plan.program.holders[number];
+      if (job && place.replica != *job) continue;
+      split(plan.layout(place.stage, 0).parameters, holder.*block, named);
     }
   }
   return named;
+}
+
+/// Weights that no update changes.
+void add_frozen(const RunPlan& plan, DeviceReports reports, BytesByName& named) {
+  for (const DeviceReport& report : reports) {
+    for (const auto& [number, holder] : report.holders) {
+      if (holder.frozen.empty()) continue;
+      split(plan.layout(plan.program.holders[number].stage, 0).frozen, holder.frozen, named);
+    }
+  }
+}
+
+/// FNV-1a, continued.
+std::uint64_t hashed(const BytesByName& named, std::uint64_t hash) {
+  for (const auto& [name, bytes] : named) {
+    for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3U;
+  }
+  return hash;
 }
 
 template <class T>
@@ -45,15 +72,23 @@ NamedValues as_doubles(const BytesByName& named, NumberType type) {
 }  // namespace
 
 std::uint64_t weights_hash(const RunPlan& plan, DeviceReports reports) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const auto& [name, bytes] : by_name(plan, reports, &HolderReport::weights)) {
-    for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3U;
+  BytesByName first = by_name(plan, reports, &HolderReport::weights);
+  add_frozen(plan, reports, first);
+  std::uint64_t hash = hashed(first, 0xcbf29ce484222325U);
+  for (std::size_t job = 1; job < job_count(plan); ++job) {
+    hash = hashed(by_name(plan, reports, &HolderReport::weights, ReplicaId{static_cast<std::int16_t>(job)}), hash);
   }
   return hash;
 }
 
 NamedValues final_parameters(const RunPlan& plan, DeviceReports reports) {
-  return as_doubles(by_name(plan, reports, &HolderReport::weights), plan.options.model.numbers);
+  BytesByName named = by_name(plan, reports, &HolderReport::weights);
+  add_frozen(plan, reports, named);
+  return as_doubles(named, plan.options.model.numbers);
+}
+
+NamedValues job_parameters(const RunPlan& plan, DeviceReports reports, ReplicaId job) {
+  return as_doubles(by_name(plan, reports, &HolderReport::weights, job), plan.options.model.numbers);
 }
 
 NamedValues last_gradients(const RunPlan& plan, DeviceReports reports) {

@@ -10,6 +10,7 @@
 #include "schedules/runnability/deadlock.hpp"
 #include "trainer/plan/memory_room.hpp"
 #include "trainer/run/device_report.hpp"
+#include "trainer/run/jobs.hpp"
 #include "trainer/run/measured_timeline.hpp"
 #include "trainer/run/parameters.hpp"
 
@@ -106,6 +107,16 @@ void check_links(const RunPlan& plan, const Executor& executor) {
   }
   const std::string cycle = describe_deadlock(plan.program, TransferMode::kRendezvous);
   if (!cycle.empty()) throw CannotRun(run + cycle);
+}
+
+std::vector<JobResult> job_results(const RunPlan& plan, const LossLog& losses, DeviceReports reports) {
+  std::vector<JobResult> results;
+  for (std::vector<double>& means : job_losses(plan, losses)) {
+    const ReplicaId job{static_cast<std::int16_t>(results.size())};
+    const bool kept = plan.options.observation.keep_parameters;
+    results.push_back({std::move(means), kept ? job_parameters(plan, reports, job) : NamedValues{}});
+  }
+  return results;
 }
 
 }  // namespace
@@ -257,7 +268,9 @@ NamedValues TrainingRun::newest_weights() const {
     if (!worker) continue;
     DeviceReport& report = reports.emplace_back();
     report.device = worker->device();
-    for (auto& [number, holder] : worker->holders()) report.holders[number].weights = holder.stored_weights();
+    for (auto& [number, holder] : worker->holders()) {
+      report.holders[number] = {.weights = holder.stored_weights(), .gradients = {}, .frozen = holder.frozen()};
+    }
   }
   GatheredReports gathered;
   if (processes() != nullptr) {
@@ -294,6 +307,7 @@ TrainResult TrainingRun::result() const {
     result.parameters = final_parameters(plan_, reports);
     result.gradients = last_gradients(plan_, reports);
   }
+  if (job_count(plan_) > 1) result.jobs = job_results(plan_, losses_, reports);
   if (!whole_pass_) return result;
   result.timeline = measured_timeline(plan_, reports);
   if (streams_) result.timeline->machine = streams_->description();

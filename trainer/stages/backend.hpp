@@ -22,9 +22,10 @@ namespace plumb {
 /// What a pass of a stage works on; unused members are null.
 struct PassArguments {
   const std::byte* weights = nullptr;  ///< the version that the pass reads; null for W
+  const std::byte* frozen = nullptr;   ///< weights that no update changes; null where the stage has none
   std::byte* gradients = nullptr;      ///< added to; null for F
-  StageBlocks blocks;
-  MicrobatchIds ids;       ///< F and R
+  StageBlocks blocks = {};
+  MicrobatchIds ids = {};  ///< F and R
   double* loss = nullptr;  ///< F of the last stage
 };
 
@@ -103,6 +104,7 @@ struct Backend {
   std::int64_t (*scratch_bytes)(NumberType type, const StageSpec& spec) = nullptr;
   bool only_streams = false;  ///< its memory is not the host's: no other executor will do
   bool bfloat16 = false;      ///< does `NumberType::kBFloat16`
+  bool frozen = false;        ///< passes read weights that no update changes, and adapters beside them
   /// Computes nothing: actions and messages take the times that `PaceOptions` gives, by the clock.
   bool paced = false;
 };

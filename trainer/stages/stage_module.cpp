@@ -1,5 +1,6 @@
 #include "trainer/stages/stage_module.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -7,19 +8,31 @@
 #include "trainer/stages/step_pass.hpp"
 
 namespace plumb {
+namespace {
+
+/// Whether W of a layer has anything to add to.
+bool has_weight_grad(const LayoutStep& step) {
+  return !std::ranges::all_of(step.parameters, [](const ParameterPlace& place) { return place.frozen; });
+}
+
+}  // namespace
 
 template <class T>
 StageModule<T>::StageModule(const StageLayout& layout, const MicrobatchShape& shape)
-    : layout_(&layout), tokens_(static_cast<double>(shape.tokens())), parameter_offsets_(parameter_offsets(layout)) {
+    : layout_(&layout),
+      tokens_(static_cast<double>(shape.tokens())),
+      parameter_offsets_(parameter_offsets(layout)),
+      frozen_offsets_(frozen_offsets(layout)) {
   for (const LayoutStep& step : layout.steps) layers_.push_back(make_layer<T>(step.spec, shape));
-  assert(layout.memory.weight_bytes == parameter_offsets_.back() * static_cast<std::int64_t>(sizeof(T)) &&
+  assert(layout.memory.updated_bytes() == parameter_offsets_.back() * static_cast<std::int64_t>(sizeof(T)) &&
          "the layout must be made with the precision of T");
 }
 
 template <class T>
-typename StageModule<T>::Step StageModule<T>::step_pass(std::size_t k, PassPlace place, const T* weights, T* gradients,
-                                                        const StageBlocks& blocks) const {
-  return plumb::step_pass<LayerPass<T>, T, T>({*layout_, parameter_offsets_, place, weights, gradients, blocks}, k);
+typename StageModule<T>::Step StageModule<T>::step_pass(std::size_t k, PassPlace place, const StageWeights<T>& weights,
+                                                        T* gradients, const StageBlocks& blocks) const {
+  return plumb::step_pass<LayerPass<T>, T, T>(
+      {*layout_, parameter_offsets_, place, weights.trained, gradients, blocks, {weights.frozen, &frozen_offsets_}}, k);
 }
 
 template <class T>
@@ -41,8 +54,8 @@ std::size_t StageModule<T>::move(const std::vector<ValueMove>& moves, std::size_
 }
 
 template <class T>
-void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss,
-                             std::int64_t* correct) const {
+void StageModule<T>::forward(const StageWeights<T>& weights, const StageBlocks& blocks, const MicrobatchIds& ids,
+                             double* loss, std::int64_t* correct) const {
   constexpr PassPlace kPlace = &TensorPlaces::f;
   std::size_t next = 0;
   for (std::size_t k = 0; k < layers_.size(); ++k) {
@@ -59,7 +72,7 @@ void StageModule<T>::forward(const T* weights, const StageBlocks& blocks, const 
 }
 
 template <class T>
-void StageModule<T>::reverse(const T* weights, const StageBlocks& blocks, PassPlace place) const {
+void StageModule<T>::reverse(const StageWeights<T>& weights, const StageBlocks& blocks, PassPlace place) const {
   const auto values = [&](const TensorPlaces& places) { return reinterpret_cast<T*>(blocks.at(places.*place)); };
   move(layout_->taken, 0, 0, place, blocks);
   for (const ReversedBlock& block : layout_->reversed) {
@@ -80,13 +93,14 @@ void StageModule<T>::reverse(const T* weights, const StageBlocks& blocks, PassPl
 }
 
 template <class T>
-void StageModule<T>::recompute(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids) const {
+void StageModule<T>::recompute(const StageWeights<T>& weights, const StageBlocks& blocks,
+                               const MicrobatchIds& ids) const {
   double known_loss = 0;
   forward(weights, blocks, ids, &known_loss);
 }
 
 template <class T>
-void StageModule<T>::input_grad(const T* weights, T* gradients, const StageBlocks& blocks) const {
+void StageModule<T>::input_grad(const StageWeights<T>& weights, T* gradients, const StageBlocks& blocks) const {
   constexpr PassPlace kPlace = &TensorPlaces::i;
   reverse(weights, blocks, kPlace);
   std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
@@ -100,13 +114,14 @@ void StageModule<T>::input_grad(const T* weights, T* gradients, const StageBlock
 template <class T>
 void StageModule<T>::weight_grad(T* gradients, const StageBlocks& blocks) const {
   for (std::size_t k = layers_.size(); k-- > 0;) {
+    if (!has_weight_grad(layout_->steps[k])) continue;
     const Step step = step_pass(k, &TensorPlaces::w, nullptr, gradients, blocks);
     layers_[k]->weight_grad(step.bound());
   }
 }
 
 template <class T>
-void StageModule<T>::backward(const T* weights, T* gradients, const StageBlocks& blocks) const {
+void StageModule<T>::backward(const StageWeights<T>& weights, T* gradients, const StageBlocks& blocks) const {
   constexpr PassPlace kPlace = &TensorPlaces::b;
   reverse(weights, blocks, kPlace);
   std::size_t next = move(layout_->backward_moves, 0, layers_.size(), kPlace, blocks);
@@ -114,7 +129,7 @@ void StageModule<T>::backward(const T* weights, T* gradients, const StageBlocks&
     const Step step = step_pass(k, kPlace, weights, gradients, blocks);
     layers_[k]->input_grad(step.bound());
     next = move(layout_->backward_moves, next, k, kPlace, blocks);
-    layers_[k]->weight_grad(step.bound());
+    if (has_weight_grad(layout_->steps[k])) layers_[k]->weight_grad(step.bound());
   }
 }
 

@@ -11,6 +11,16 @@
 
 namespace plumb {
 
+/// The weights that a pass of a stage reads, as flat blocks: those of the layout's `parameters`, of one version, and
+/// those that are frozen.
+template <class T>
+struct StageWeights {
+  const T* trained = nullptr;
+  const T* frozen = nullptr;
+
+  StageWeights(const T* of_trained, const T* of_frozen = nullptr) : trained(of_trained), frozen(of_frozen) {}
+};
+
 /// The arithmetic of one stage for one microbatch: its layers, laid out by `StageLayout`.
 ///
 /// ### Protocol for an executor
@@ -18,7 +28,7 @@ namespace plumb {
 ///
 ///     StageLayout layout = stage_layout(network.layers, range, shape, precision_of<T>(optimizer));
 ///     StageModule<T> module(layout, shape);
-///     Block weights = arena.allocate(MemoryClass::kWeights, layout.memory.weight_bytes);
+///     Block weights = arena.allocate(MemoryClass::kWeights, layout.memory.updated_bytes());
 ///     Block gradients = arena.allocate(MemoryClass::kGradients, layout.memory.gradient_bytes);
 ///     Block state = arena.allocate(MemoryClass::kOptimizer, layout.memory.optimizer_bytes);
 ///     fill_parameters<T>(layout.parameters, seed, weights);  // gradients (also after each U) and state: zeros
@@ -52,24 +62,25 @@ class StageModule {
 
   /// F. `loss` is written on the last stage only.
   /// `correct`, where it is wanted, grows by the rows whose largest logit is the target.
-  void forward(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss,
+  void forward(const StageWeights<T>& weights, const StageBlocks& blocks, const MicrobatchIds& ids, double* loss,
                std::int64_t* correct = nullptr) const;
   /// The stash of F once more, but not the stage's output. Reads `ids` as F does.
-  void recompute(const T* weights, const StageBlocks& blocks, const MicrobatchIds& ids) const;
+  void recompute(const StageWeights<T>& weights, const StageBlocks& blocks, const MicrobatchIds& ids) const;
   /// I. Adds to `gradients` where a layer's facts say so.
-  void input_grad(const T* weights, T* gradients, const StageBlocks& blocks) const;
-  /// W. Adds to `gradients`.
+  void input_grad(const StageWeights<T>& weights, T* gradients, const StageBlocks& blocks) const;
+  /// W. Adds to `gradients`; frozen layers without adapters do nothing.
   void weight_grad(T* gradients, const StageBlocks& blocks) const;
   /// B: I and W layer by layer, with the same bits as I and then W.
-  void backward(const T* weights, T* gradients, const StageBlocks& blocks) const;
+  void backward(const StageWeights<T>& weights, T* gradients, const StageBlocks& blocks) const;
 
  private:
   using PassPlace = TensorPlace TensorPlaces::*;
   using Step = StepPass<LayerPass<T>, T, T>;
 
-  Step step_pass(std::size_t k, PassPlace place, const T* weights, T* gradients, const StageBlocks& blocks) const;
+  Step step_pass(std::size_t k, PassPlace place, const StageWeights<T>& weights, T* gradients,
+                 const StageBlocks& blocks) const;
   /// Of a stage that reverses, and for one that does.
-  void reverse(const T* weights, const StageBlocks& blocks, PassPlace place) const;
+  void reverse(const StageWeights<T>& weights, const StageBlocks& blocks, PassPlace place) const;
   /// Does the moves at `at`, from `next` on; returns the first one after them.
   static std::size_t move(const std::vector<ValueMove>& moves, std::size_t next, std::size_t at, PassPlace place,
                           const StageBlocks& blocks);
@@ -77,6 +88,7 @@ class StageModule {
   const StageLayout* layout_;
   double tokens_;
   std::vector<std::int64_t> parameter_offsets_;
+  std::vector<std::int64_t> frozen_offsets_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;  ///< by step
 };
 

@@ -44,6 +44,20 @@ inline std::vector<std::int64_t> parameter_offsets(const StageLayout& layout) {
   return offsets;
 }
 
+/// Likewise in the block of what is frozen.
+inline std::vector<std::int64_t> frozen_offsets(const StageLayout& layout) {
+  std::vector<std::int64_t> offsets{0};
+  for (const ParameterFacts& parameter : layout.frozen) offsets.push_back(offsets.back() + parameter.count());
+  return offsets;
+}
+
+/// The frozen parameters of a stage as a flat block; null in passes that read no weights.
+template <class T>
+struct FrozenSource {
+  const T* weights = nullptr;
+  const std::vector<std::int64_t>* offsets = nullptr;  ///< `frozen_offsets`
+};
+
 /// What a pass of a stage works on; `weights` and `gradients` are flat blocks, or null.
 template <class T, class G>
 struct StepSource {
@@ -53,6 +67,7 @@ struct StepSource {
   const T* weights = nullptr;
   G* gradients = nullptr;
   const StageBlocks& blocks;
+  FrozenSource<T> frozen = {};
 };
 
 /// The keys and values of layer `k` in earlier slices: kept apart, or in the first tensor that attention keeps.
@@ -80,7 +95,12 @@ StepPass<P, T, G> step_pass(const StepSource<T, G>& of, std::size_t k) {
   StepPass<P, T, G> result;
   assert(step.parameters.size() <= result.kMostTensors && step.stash.size() <= result.kMostTensors);
   for (std::size_t i = 0; i < step.parameters.size(); ++i) {
-    const std::int64_t offset = of.offsets[step.parameters[i]];
+    const ParameterPlace& place = step.parameters[i];
+    if (place.frozen) {
+      if (of.frozen.weights != nullptr) result.weights[i] = of.frozen.weights + (*of.frozen.offsets)[place.index];
+      continue;
+    }
+    const std::int64_t offset = of.offsets[place.index];
     if (of.weights != nullptr) result.weights[i] = of.weights + offset;
     if (of.gradients != nullptr) result.gradients[i] = of.gradients + offset;
   }

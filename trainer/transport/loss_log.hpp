@@ -57,6 +57,13 @@ class LossLog {
     return means;
   }
 
+  /// That of a microbatch of the whole run; 0 until it is known.
+  double of_microbatch(std::size_t microbatch) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < slices_; ++i) sum += losses_[microbatch * slices_ + i].value_or(0);
+    return sum;
+  }
+
   /// For checkpoints.
   const std::vector<std::optional<double>>& losses() const { return losses_; }
   void restore(std::size_t at, double loss) {

@@ -40,8 +40,10 @@ std::vector<ParameterFacts> network_parameters(const Network& network) {
       plain_stage_layout(network.layers, {0, network.layers.size()}, {1, network.sequence}, Precision{});
   std::vector<ParameterFacts> parameters;
   std::set<std::string_view> seen;
-  for (const ParameterFacts& parameter : layout.parameters) {
-    if (seen.insert(parameter.name).second) parameters.push_back(parameter);
+  for (const std::vector<ParameterFacts>* some : {&layout.parameters, &layout.frozen}) {
+    for (const ParameterFacts& parameter : *some) {
+      if (seen.insert(parameter.name).second) parameters.push_back(parameter);
+    }
   }
   return parameters;
 }

@@ -18,7 +18,7 @@ FoldedStages::FoldedStages(const LayerPrices& prices, const LeastPasses& least, 
     add(update_, passes.updates * static_cast<double>(least.rounded(layer.u, 1)));
     is_known_ = is_known_ && forward >= static_cast<double>(layer.alone.f);
   }
-  stage_updates_ = passes.updates * static_cast<double>(2 * least.rounded(prices.stage_update, 1));
+  place_update_ = passes.updates * static_cast<double>(least.rounded(prices.place_update, 2));
 }
 
 bool FoldedStages::covers(double most, std::int32_t places, double hop, std::int32_t hops) const {
@@ -29,8 +29,8 @@ bool FoldedStages::covers(double most, std::int32_t places, double hop, std::int
     for (std::size_t first = 0; first <= layers_; ++first) {
       if (last[first] < 0) continue;
       Place at{.first = first, .end = layers_ - static_cast<std::size_t>(last[first])};
-      at.begins = most - stage_updates_ - alone_[first] - place * hop;
-      at.turns = most - stage_updates_ - (hops - place) * hop;
+      at.begins = most - place_update_ - alone_[first] - place * hop;
+      at.turns = most - place_update_ - (hops - place) * hop;
       if (add_stages(at, more)) return true;
     }
     last = std::move(more);

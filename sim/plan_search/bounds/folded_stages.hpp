@@ -54,7 +54,7 @@ class FoldedStages {
   std::vector<double> forward_;  ///< all forwards, and so on
   std::vector<double> backward_;
   std::vector<double> update_;
-  double stage_updates_ = 0;
+  double place_update_ = 0;
   bool is_known_ = true;
 };
 

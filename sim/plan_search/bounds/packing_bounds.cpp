@@ -75,8 +75,9 @@ class PackedLayers {
 
   /// With what comes after the updates of places, or with what comes after their backwards.
   Ticks ordered_time(bool last_is_first, bool goes_back) const {
-    const Ticks last = least_.rounded(prices_.least.front().u + prices_.stage_update, 2);
-    std::vector<Ticks> waits{goes_back ? last : static_cast<Ticks>(stage_updates(false))};
+    const Ticks beside = kinds_.single ? 0 : prices_.place_update;  // other stages of the place may have all of it
+    const Ticks last = least_.rounded(prices_.least.front().u + beside, 2);
+    std::vector<Ticks> waits{goes_back ? last : static_cast<Ticks>(place_updates(false))};
     for (std::size_t place = 1; place < speed_.size(); ++place) {
       const LayerLeast& layer = prices_.least[place - 1];
       const Ticks before = least_.rounded(layer.alone.f, 1) + in_work(prices_.hop);
@@ -120,11 +121,10 @@ class PackedLayers {
   /// Work that the fastest place does meanwhile.
   Ticks in_work(Ticks time) const { return static_cast<Ticks>(std::floor(static_cast<double>(time) * speed_.front())); }
 
-  /// Of the stages of a place, or of a pair of places, beside those of their layers.
-  double stage_updates(bool copied) const {
-    const Ticks each = least_.rounded(prices_.stage_update, 1);
-    const std::int32_t of_pair = places_ % 2 == 0 ? 4 : 1;
-    return late_.share * static_cast<double>(each * (copied ? of_pair : kinds_.per_place));
+  /// Of a place, or of a pair of places, beside those of layers.
+  double place_updates(bool copied) const {
+    const Ticks each = least_.rounded(prices_.place_update, kinds_.per_place);
+    return late_.share * static_cast<double>(each * (copied && places_ % 2 == 0 ? 2 : 1));
   }
 
   /// Copies of a layer on a pair of places; one may be all that there is where a place is its own pair.
@@ -143,7 +143,7 @@ class PackedLayers {
   Ticks packed(bool copied) const {
     std::vector<Ticks> loads;
     for (std::size_t k = 0; k < turns_.size(); ++k) loads.push_back(load_of(k, copied));
-    return packed_time(loads, bins(copied), -stage_updates(copied));
+    return packed_time(loads, bins(copied), -place_updates(copied));
   }
 
   /// What is left after the first gradient: of the forwards a place has done no more than `per_byte` of its memory, and
@@ -159,7 +159,7 @@ class PackedLayers {
       loads.push_back(std::max<Ticks>(0, load_of(k, copied) - microbatches_ * beyond) + held);
     }
     const double room = per_byte * static_cast<double>(copied ? 2 * room_bytes() : room_bytes());
-    return packed_time(loads, bins(copied), room - stage_updates(copied));
+    return packed_time(loads, bins(copied), room - place_updates(copied));
   }
 
   /// Pairs of places where copies run in both directions.
@@ -256,7 +256,7 @@ class PackedLayers {
     Ticks behind = 0;
     std::size_t layer = 0;
     for (std::int32_t stage = 0; stage < places_ && layer < prices_.least.size(); ++stage) {
-      Ticks work = least_.rounded(prices_.stage_update, 1);
+      Ticks work = least_.rounded(prices_.place_update, 1);
       Ticks inputs = 0;
       const Ticks waited = before + in_work(stage * prices_.hop);
       const Ticks goes_on = behind + in_work(stage * prices_.hop);

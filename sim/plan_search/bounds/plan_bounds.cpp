@@ -117,7 +117,8 @@ Ticks shared_bound(const LayerPrices& prices, const std::vector<double>& speed, 
   const bool exact = std::all_of(speed.begin(), speed.end(), [](double each) { return each == 1.0; });
   const Ticks rounding = exact ? 0 : static_cast<Ticks>(std::ceil(fast)) * stages;
   const auto others = static_cast<Ticks>(speed.size()) - 1;
-  const Ticks updates = std::max(whole.u, others * prices.least_update + prices.most_update);
+  const Ticks updates = std::max(whole.u, others * prices.least_update + prices.most_update) +
+                        static_cast<Ticks>(speed.size()) * prices.place_update;
   const Ticks update = floor_at_zero(updates - stages - rounding);
   const Ticks forward = floor_at_zero(whole.f - stages - rounding);
   const Ticks backward = floor_at_zero(least_backward(whole) - 2 * stages - rounding);
@@ -179,6 +180,7 @@ namespace {
 double chained(std::vector<Ticks> work, const std::vector<double>& speed) {
   double time = 0;
   for (const Ticks each : work) time += static_cast<double>(each) / speed.front();
+  if (speed.front() == speed.back()) return time;
   std::ranges::sort(work);
   for (std::size_t k = 0; k < std::min(work.size(), speed.size()); ++k) {
     const double slow = speed[speed.size() - 1 - k];
@@ -194,13 +196,15 @@ Ticks chain_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
   const std::vector<double> speed = largest_of(prices.speed, static_cast<std::size_t>(places));
   const LeastPasses passes(kinds, speed);
   std::vector<Ticks> work;
+  work.reserve(prices.least.size());
   for (const LayerLeast& layer : prices.least) work.push_back(passes.rounded(layer.alone.f + passes.input(layer), 4));
   const LayerLeast& first = prices.least.front();
   const LayerLeast& last = prices.least.back();
   const std::int64_t turns = kinds.copied ? (microbatches + 1) / 2 : microbatches;
   const Ticks others = (turns - 1) * passes.rounded(passes.passes(last).f + passes.input(last), 2);
-  const Ticks end = passes.rounded(passes.backward(first) - passes.input(first), 2) +
-                    passes.rounded(first.u + prices.stage_update, 1);
+  const Ticks beside = kinds.single ? 0 : prices.place_update;  // other stages of the place may have all of it
+  const Ticks end =
+      passes.rounded(passes.backward(first) - passes.input(first), 2) + passes.rounded(first.u + beside, 1);
   const std::int64_t changes = (places - 1) * static_cast<std::int64_t>(kinds.copied ? 1 : kinds.per_place);
   const double time = chained(std::move(work), speed) + static_cast<double>(others + end) / speed.front();
   return static_cast<Ticks>(std::floor(time * (1 - 1e-12))) + 2 * least_messages(prices, places, changes);

@@ -28,9 +28,13 @@ JobShape llama_shape(Parallelism job) {
   return {load_network("llama3-70b"), job};
 }
 
+StageActivations activations_of(std::span<const LayerSpec> layers, const JobShape& shape) {
+  return stage_activations(layers, shape, layers_again(layers, shape));
+}
+
 std::map<std::string, std::int64_t> mib_by_name(std::span<const LayerSpec> layers, const JobShape& shape) {
   std::map<std::string, std::int64_t> mib;
-  for (const StashTensor& tensor : stage_stash(layers, shape, layers_again(layers, shape))) {
+  for (const StashTensor& tensor : activations_of(layers, shape).stash) {
     if (tensor.made_by == StashTensor::MadeBy::kForward) mib[tensor.name] += tensor.bytes / kMib;
   }
   return mib;
@@ -68,14 +72,14 @@ TEST_CASE("a backward is fullest at the activation of its last MLP, when the pro
   const std::vector<LayerSpec> layers = llama_layers(6);
   const JobShape shape = llama_shape({.weight_gradients = WeightGradients::kPlaceholders});
   // The gradient around the MLP, of its activated and of its hidden values, without the activated values that are free.
-  CHECK(pass_peaks(layers, shape, layers_again(layers, shape)).backward == (64 + 224 + 448 - 224) * kMib);
+  CHECK(activations_of(layers, shape).peaks.backward == (64 + 224 + 448 - 224) * kMib);
   // With weight gradients that are passed on, the last product's: 28672 x 8192 x 2 bytes = 448 MiB, beside the gradient
   // of its output, the one around the MLP and that of its input.
   const JobShape passed = llama_shape({});
-  CHECK(pass_peaks(layers, passed, layers_again(layers, passed)).backward == (448 + 64 + 64 + 224) * kMib);
-  CHECK(placeholder_bytes(layers, passed) == 0);
+  CHECK(activations_of(layers, passed).peaks.backward == (448 + 64 + 64 + 224) * kMib);
+  CHECK(activations_of(layers, passed).placeholder_bytes == 0);
   // One placeholder each for the four products, however many layers there are.
-  CHECK(placeholder_bytes(layers, shape) == (160 + 128 + 896 + 448) * kMib);
+  CHECK(activations_of(layers, shape).placeholder_bytes == (160 + 128 + 896 + 448) * kMib);
 }
 
 TEST_CASE("a recomputed layer is held whole while its backward runs") {
@@ -84,8 +88,7 @@ TEST_CASE("a recomputed layer is held whole while its backward runs") {
   const JobShape again =
       llama_shape({.recompute = ActivationRecompute::kFull, .weight_gradients = WeightGradients::kAdded});
   const std::int64_t layer = kept_bytes(layers[0], kept).from_forward() + kept_bytes(layers[1], kept).from_forward();
-  CHECK(pass_peaks(layers, again, layers_again(layers, again)).backward ==
-        layer + pass_peaks(layers, kept, layers_again(layers, kept)).backward);
+  CHECK(activations_of(layers, again).peaks.backward == layer + activations_of(layers, kept).peaks.backward);
   CHECK(stage_kept(layers, again).from_forward() == 2 * 64 * kMib);
 }
 
@@ -95,12 +98,12 @@ TEST_CASE("logits are kept in 32 bits beside those in 16 bits, unless the loss w
   const std::int64_t logits = std::int64_t{4096} * 128256;
   const JobShape plain = llama_shape({.weight_gradients = WeightGradients::kAdded});
   CHECK(stage_kept(head, plain).from_forward() == 64 * kMib + 4 * logits);
-  CHECK(pass_peaks(head, plain, layers_again(head, plain)).forward == 2 * logits);
-  CHECK(pass_peaks(head, plain, layers_again(head, plain)).backward == 2 * logits);
+  CHECK(activations_of(head, plain).peaks.forward == 2 * logits);
+  CHECK(activations_of(head, plain).peaks.backward == 2 * logits);
   const JobShape fused = llama_shape({.fused_loss = true});
   CHECK(stage_kept(head, fused).from_forward() == 64 * kMib + 2 * logits);
   // The gradients of logits, of the input, and of the weight, when the logits' own place is free.
-  CHECK(pass_peaks(head, fused, layers_again(head, fused)).backward == (64 + 2004) * kMib);
+  CHECK(activations_of(head, fused).peaks.backward == (64 + 2004) * kMib);
 }
 
 TEST_CASE("sequence parallelism gathers what its products read") {

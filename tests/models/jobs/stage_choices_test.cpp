@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
+
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
+#include "models/jobs/job_passes.hpp"
+#include "models/kernels/kernel_rates_io.hpp"
 
 TEST_SUITE_BEGIN("models");
 
@@ -77,6 +81,40 @@ TEST_CASE("every further sharded layer makes passes no shorter and holds less, a
   }
   CHECK(least.costs.times[1].f == four.counted(0).costs.times[1].f);
   CHECK(least.costs.times[1].u < four.counted(0).costs.times[1].u);
+}
+
+TEST_CASE("stages with choices of their own cost the same where their passes are known from another job") {
+  const ShardedStages four;
+  const KernelRates rates = kernel_rates_of(four.cluster.devices.front());
+  const Parallelism left{.data = 8, .zero = ZeroStage::kOptimizer, .offload_by_stage = true};
+  const Parallelism kept{.data = 4};
+  CHECK(with_same_passes(left) == with_same_passes(kept));
+  const auto passes = std::make_shared<const JobPasses>(four.network, four.cluster, rates, kept);
+  const JobPrices shared(four.network, {four.cluster, 4}, left, passes);
+  for (const StageChoices& choices : {StageChoices{}, StageChoices{.offloaded = {75, 50, 25, 0}}}) {
+    const JobCosts costs = shared.costs(four.partition, 4, choices);
+    CHECK(costs.costs.times == four.costs(left, choices).costs.times);
+    CHECK(costs.costs.memory == four.costs(left, choices).costs.memory);
+    CHECK(costs.costs.memory[1].stash.empty() == choices.offloaded.empty());
+  }
+  CHECK(shared.costs(four.partition, 4).least->front().kept_bytes == 0);
+  // What sharded layers gather depends on the ranks, and messages on how they are compressed.
+  CHECK(with_same_passes({.data = 8, .zero_by_layer = true}).data == 8);
+  CHECK(with_same_passes({.data = 8, .activation_bits = 4}) != with_same_passes({.data = 8}));
+}
+
+TEST_CASE("what an update does to gradients takes as long, whoever shards them") {
+  const ShardedStages four;
+  const auto passes = [&](Parallelism job, const StageChoices& choices) {
+    const double without_s = four.costs(job, choices).updates[1].optimizer_s;
+    job.gradient_passes = GradientPasses::kClipped;
+    return four.costs(job, choices).updates[1].optimizer_s - without_s;
+  };
+  const double none_s = passes({.zero = ZeroStage::kOptimizer}, {});
+  CHECK(none_s > 0);
+  const Parallelism by_layer{.zero = ZeroStage::kOptimizer, .zero_by_layer = true};
+  CHECK(passes(by_layer, {.sharded = {3, 3, 3, 3}}) == doctest::Approx(none_s));
+  CHECK(passes(by_layer, {}) == doctest::Approx(none_s));
 }
 
 TEST_CASE("counts that stages do not have are refused") {

@@ -151,7 +151,7 @@ TEST_CASE("adapters leave the weight's own gradient out and add products of thei
   Parallelism job;
   add_linear(all, shape_of(job), {1024, 512, 256});
   job.adapter_rank = 8;
-  add_linear(adapted, shape_of(job), {.tokens = 1024, .inputs = 512, .outputs = 256, .adapted = true});
+  add_linear(adapted, shape_of(job), {.tokens = 1024, .inputs = 512, .outputs = 256, .adapted = LoraTargets::kQkv});
   CHECK(all.weight_grad.flops() == 2.0 * 1024 * 512 * 256);
   CHECK(adapted.weight_grad.flops() == 2.0 * 1024 * 8 * (512 + 256));
   CHECK(adapted.forward.flops() == all.forward.flops() + 2.0 * 1024 * 8 * (512 + 256));

@@ -65,6 +65,15 @@ TEST_CASE("a search is never worse than the catalogue, and no order is below its
   }
 }
 
+TEST_CASE("where no pass takes time, the families say so and the catalogue is tried") {
+  for (const std::string times : {"F=0,B=0", "F=0,B=0,U=1"}) {
+    const ScheduleSearchAnswer answer = search_schedules(small_search(2, 4, 0, times));
+    CHECK(!answer.orders.empty());
+    for (const SearchedFamily& family : answer.families)
+      CHECK(family.refused.find("no block takes time") != std::string::npos);
+  }
+}
+
 TEST_CASE("a search proves the best order of a small pipeline in little memory, shorter than the catalogue's") {
   ScheduleSearch search = small_search(4, 12, 3, "F=1,I=1,W=1");
   search.in_v = false;

@@ -3,13 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <mutex>
 #include <random>
+#include <set>
 #include <thread>
+#include <utility>
 
+#include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/plan_queue.hpp"
 #include "tests/support/every_plan.hpp"
 #include "tests/support/profiled_network.hpp"
 
@@ -80,6 +85,69 @@ TEST_CASE("when the time is over the first plan that fits is the answer, and no 
   CHECK(answer.simulated <= std::max<std::int64_t>(1, std::thread::hardware_concurrency()));  // one by each thread
   CHECK(!answer.exhausted);
   CHECK(answer.bound_ns <= answer.best.front().step_ns);
+}
+
+TEST_CASE("choices of degrees that are not priced in time are counted, and nothing is proved about their plans") {
+  constexpr std::int64_t kBatch = 5040;  // with many divisors
+  const Network network = load_network("gpt-tiny");
+  const Cluster cluster = load_cluster("a100-1x4");
+  PlanJob job = job_of(network, cluster, kBatch);
+  std::mutex mutex;
+  std::set<std::pair<std::int64_t, std::int64_t>> priced;  // data ranks and microbatch sizes
+  job.price = [&, price = job.price](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
+                                     const std::vector<std::int32_t>& recomputed) {
+    const std::lock_guard lock(mutex);
+    priced.insert({parallelism.data, parallelism.microbatch_size});
+    return price(parallelism, partition, places, recomputed);
+  };
+  PlanRanges ranges{.places = {1, 2}, .schedules = {"1f1b"}};
+  for (const std::int64_t data : {1, 2, 4}) {
+    for (std::int64_t size = 1; size <= kBatch; ++size) {
+      if (kBatch % size != 0) continue;
+      ranges.parallelisms.push_back({.data = data, .microbatch_size = size});
+    }
+  }
+  const auto all = static_cast<std::size_t>(std::ranges::count_if(
+      ranges.parallelisms, [](const Parallelism& each) { return kBatch % (each.data * each.microbatch_size) == 0; }));
+  constexpr std::size_t kBlock = 64;
+  REQUIRE(all > 2 * kBlock);
+  for (const std::size_t blocks : {1U, 2U, 100U}) {
+    CAPTURE(blocks);
+    priced.clear();
+    std::size_t asked = 0;
+    PlanEffort effort{.most_simulations = 50};
+    effort.stop_pricing = [&] { return ++asked >= blocks; };
+    const PlanAnswer answer = search_plan(job, ranges, effort);
+    const std::size_t in_time = std::min(all, blocks * kBlock);
+    CHECK(priced.size() == in_time);
+    CHECK(answer.unpriced == static_cast<std::int64_t>(all - in_time));
+    REQUIRE(!answer.best.empty());
+    CHECK(answer.bound_ns <= answer.best.front().step_ns);
+    CHECK((answer.bound_ns == 0) == (in_time < all));
+    CHECK((answer.cut_short || in_time == all));
+    CHECK((!answer.exhausted || in_time == all));
+  }
+}
+
+TEST_CASE("of plans whose schedules are searched themselves none is tried while others promise more") {
+  std::vector<PlanSetup> setups;
+  PlanQueue queue(setups);
+  const auto push = [&](Ticks estimate, bool slow) {
+    SearchPart part{.bound = 1, .estimate = estimate, .level = SearchPart::Level::kPlan};
+    part.slow = slow;
+    queue.push(std::move(part), kNoStep);
+  };
+  for (Ticks estimate = 1; estimate <= 40; ++estimate) push(estimate, false);
+  for (const Ticks estimate : {30, 35, 35, 35, 35, 50}) push(estimate, true);
+  const auto slow_ones = [](const std::vector<SearchPart>& batch) {
+    return std::ranges::count(batch, true, &SearchPart::slow);
+  };
+  const std::vector<SearchPart> first = queue.take(1000, kNoStep);
+  CHECK(first.size() == 33);  // 32 others, up to an estimate of 32, and the slow one of 30
+  CHECK(slow_ones(first) == 1);
+  CHECK(slow_ones(queue.take(1000, kNoStep)) == 3);
+  CHECK(queue.take(1000, kNoStep).size() == 2);
+  CHECK(queue.size() == 0);
 }
 
 TEST_CASE("on small instances the answer is the best of all plans, and proved") {

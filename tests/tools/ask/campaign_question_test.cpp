@@ -158,6 +158,12 @@ TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
           q.mtbf_hours = 4;
           q.nodes = 8;
         }) == "campaign: the job runs in no layout of 8 nodes");
+  CHECK(refusal([](CampaignQuestion& q) {
+          q = of_network();
+          q.nodes = 9;
+        }) ==
+        "campaign: there are up to 9 nodes, and the cluster 'v100-8x1' has 8 devices; expected a cluster that has "
+        "them all");
 }
 
 TEST_CASE("every built-in trace and table of layouts can be read") {

@@ -173,13 +173,9 @@ TEST_CASE("costs that are missing or contradict each other are refused") {
           {simulate + "--cost F=x", {"x"}},
           {simulate + "--cost F=1,B=2 --memory F=1,I=0,W=0", {"0"}},
           {simulate + "--cost F=1,B=2 --network gpt-tiny", {"--network"}},
-          {simulate + "--network gpt-tiny", {"--cluster"}},
           {simulate + "--network gpt-tiny --cluster a100 --memory F=1,W=-1", {"--memory", "--cost"}},
           {simulate + "--network gpt-tiny --cluster a100 --partition 1,2", {"1,2"}},
-          {"plumbline simulate 1f1b -p 16 -m 8 --network gpt2-small --cluster a100", {"a100", "8 devices", "16"}},
-          {"plumbline simulate 1f1b -p 64 -m 8 --network gpt2-small --cluster h100", {"--cluster h100-8x8"}},
-          {"plumbline simulate 1f1b -p 8 -m 8 --network gpt2-small --cluster h100 --tp 2", {"--cluster h100-2x8"}},
-          {"plumbline clusters h100-64", {"did you mean 'h100-8x8'?"}},
+          {"plumbline simulate 1f1b -p 16 -m 8 --network gpt2-small --cluster a100-1x8", {"8 devices", "needs 16"}},
           {"plumbline networks meta-llama/Llama-3.1-70B", {"config.json", "'llama3-70b' has the nearest name"}},
           {simulate + "--svg a.png", {"--svg: writes .svg files, found 'a.png'", "or --png a.png"}},
           {"plumbline stability --png a.png", {"--png: diagrams are written as SVG", "rsvg-convert"}},
@@ -262,13 +258,43 @@ TEST_CASE("a file of another kind is told as what it is, with what was expected"
       scratch);
 }
 
+TEST_CASE("what a first try leaves open is taken, and a note says what") {
+  const ScratchDirectory scratch;
+  struct Try {
+    std::string command;
+    std::string noted;
+    std::string same;  ///< the command that says everything
+  };
+  for (const Try& each : std::vector<Try>{
+           {"simulate 1f1b", "1f1b: -p 4 -m 8 are taken", "simulate 1f1b -p 4 -m 8"},
+           {"simulate zb-auto -p 2", "zb-auto: -p 2 -m 4 are taken", "simulate zb-auto -p 2 -m 4"},
+           {"simulate gpipe -m 3", "gpipe: -p 4 -m 3 are taken", "simulate gpipe -p 4 -m 3"},
+           {"simulate 1f1b -p 4 -m 8 --network gpt2-small", "--cluster h100 is taken",
+            "simulate 1f1b -p 4 -m 8 --network gpt2-small --cluster h100"},
+           {"simulate 1f1b -p 8 -m 8 --network gpt2-small --cluster H100 --tp 2",
+            "16 devices are needed and --cluster H100 has 8: H100-2x8 is taken",
+            "simulate 1f1b -p 8 -m 8 --network gpt2-small --cluster h100-2x8 --tp 2"},
+           {"simulate 1f1b -p 12 -m 12 --network gpt2-small --cluster h100-16", "",
+            "simulate 1f1b -p 12 -m 12 --network gpt2-small --cluster h100-2x8"},
+       }) {
+    CAPTURE(each.command);
+    const CommandResult tried = run_command("plumbline " + each.command + " --summary", scratch.path());
+    const CommandResult said = run_command("plumbline " + each.same + " --summary", scratch.path());
+    CHECK(tried.status == said.status);
+    CHECK(tried.status != 2);
+    CHECK(tried.out == said.out);
+    CHECK(tried.err.find(each.noted) != std::string::npos);
+    CHECK(std::ranges::count(tried.err, '\n') - std::ranges::count(said.err, '\n') == (each.noted.empty() ? 0 : 1));
+  }
+}
+
 TEST_CASE("first tries that cannot be read are told what would be") {
   const ScratchDirectory scratch;
   check_all(
       {
           {"plumbline simulate 1f1b -p 4 -m 8 --devices 16", {"-p and --devices are one option", "--cluster h100-2x8"}},
-          {"plumbline simulate 1f1b", {"expected -p N (such as -p 4 -m 8)"}},
-          {"plumbline simulate 1f1b -p 4", {"expected -m N (such as -m 8)"}},
+          {"plumbline schedule 1f1b", {"expected -p N (such as -p 4 -m 8)"}},
+          {"plumbline schedule 1f1b -p 4", {"expected -m N (such as -m 8)"}},
           {"plumbline simulate", {"NAME|FILE is missing", "simulate 1f1b -p 4 -m 8"}},
           {"plumbline simulate 1f1b gpipe -p 4 -m 8", {"'gpipe' is one argument too many", "`plumbline sweep`"}},
           {"plumbline simulate 1f1b,gpipe -p 4 -m 8", {"'1f1b,gpipe' is a list", "`plumbline sweep`"}},
@@ -279,8 +305,8 @@ TEST_CASE("first tries that cannot be read are told what would be") {
           {"plumbline simulate 1f1b -p 4 -m 8 --plot", {"expected --svg, --png, --pdf or --html FILE"}},
           {"plumbline simulate 1f1b -p 4 -m 8 --cost 1,2", {"expected a list such as F=1,B=2"}},
           {"plumbline simulate 1f1b -p 4 -m 8 --memory-limit 80GB", {"'80GB' is of bytes", "number of stashes"}},
-          {"plumbline sweep 1f1b -p 2-8 -m 8", {"'2-8' is not a range", "2:8"}},
-          {"plumbline sweep 1f1b -p 2..8 -m 8", {"'2..8' is not a range", "2:8"}},
+          {"plumbline sweep 1f1b -p 2-8-2 -m 8", {"8-2"}},
+          {"plumbline sweep 1f1b -p 2:4:1:1 -m 8", {"'2:4:1:1' is not a range", "2:8"}},
           {"plumbline sweep", {"numbers of devices are missing, expected -p RANGE (such as -p 4,8)"}},
           {"plumbline search -p 4 -m 8 --time-limit 5", {"effort is counted", "--simulations N"}},
           {"plumbline plan",

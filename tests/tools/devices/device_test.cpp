@@ -9,7 +9,9 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
+#include "models/jobs/job_costs.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/stages/partition.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/devices/kernel_list.hpp"
 #include "tools/devices/measured_device.hpp"
@@ -74,6 +76,29 @@ TEST_CASE(
   const TimedStep predicted =
       step_of_kernels(load_network("gpt2-medium"), timings, cluster, rates_by(timings, cluster));
   CHECK(std::abs(step_error(predicted, *timings.step)) < 0.06);
+}
+
+TEST_CASE(
+    "Llama's layers and the collectives of two ranks, measured in PyTorch over gloo, predict a step and its halves") {
+  const KernelTimings timings = data_timings("llama-tiny-cpu-2-ranks.json");
+  const Cluster cluster = measured_cluster(timings);
+  CHECK(cluster.devices.size() == 2);
+  const KernelRates rates = rates_by(timings, cluster);
+  CHECK(rates.collectives.size() == 4);
+  const Network network = load_network("llama-tiny");
+  const TimedStep predicted = step_of_kernels(network, timings, cluster, rates);
+  CHECK(std::abs(step_error(predicted, *timings.step)) < 0.15);
+  Parallelism halves;
+  halves.precision = Precision{};
+  halves.microbatch_size = timings.samples;
+  halves.tensor = 2;
+  const JobCosts job = job_costs(network, equal_partition(network, 1), JobMachine{cluster, 1, rates}, halves);
+  const double forward_s = static_cast<double>(job.costs.times.front().f) / kNsPerSecond;
+  const auto sum = std::ranges::find(rates.collectives, CollectiveOp::kAllReduce, &CollectivePoint::op);
+  REQUIRE(sum != rates.collectives.end());
+  constexpr int kSums = 2 * 4;  // of attention and MLP in each layer
+  CHECK(forward_s > predicted.forward_s / 2 + kSums * static_cast<double>(sum->latency_ns) / kNsPerSecond);
+  CHECK(forward_s < predicted.forward_s);
 }
 
 TEST_CASE("a measured product is predicted to take what it took") {

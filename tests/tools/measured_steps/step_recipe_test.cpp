@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
+#include "models/import/load_network.hpp"
+#include "tests/support/source_directory.hpp"
+#include "tools/measured_steps/step_partition.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -50,6 +53,28 @@ TEST_CASE("a recipe says which FlashAttention ran, what stays in 16 bits and whe
   recipe.apply(recipe_row("GPT", "A100"), job);
   CHECK(job.dropout == false);
   CHECK_THROWS_AS(recipe_of(R"({"when": {}, "kept_layers": 2})"), Error);
+}
+
+TEST_CASE(
+    "a recipe says which layers the stages have, as Megatron-LM writes it; further tokens stand on the last one") {
+  const StepRecipe recipe =
+      recipe_of(R"({"when": {"gpu": "B200"}, "layout": "Et*4|(t*4|)*14tmL", "job": {"gradient_passes": "clipped"}})");
+  MeasuredStep row = recipe_row("DeepSeekV3", "B200");
+  Parallelism job;
+  recipe.apply(row, job);
+  CHECK(job.gradient_passes == GradientPasses::kClipped);
+  const std::string layout = recipe.facts(row).layout;
+  row.layers = 61;
+  const Network network = load_network(testing::in_source("results/public/networks/deepseek-v3-mtp.json"));
+  const Partition partition = step_partition(row, network, 16, layout);
+  CHECK(partition.bounds[1] == 1 + 2 * 4);
+  CHECK(partition.bounds[15] == 1 + 2 * 60);  // one layer, the module of a further token, two heads
+  CHECK(partition.bounds[16] == network.layers.size());
+  row.id = "nemo-0136";
+  CHECK_THROWS_WITH_AS(step_partition(row, network, 8, layout),
+                       "nemo-0136: expected a layout of 8 stages and 61 layers, found 16 and 61", Error);
+  CHECK_THROWS_WITH_AS(recipe_of(R"({"when": {}, "layout": "Et*4|(t*4|"})"),
+                       doctest::Contains("expected stages as Megatron-LM writes them"), Error);
 }
 
 TEST_CASE("a mistake in a recipe is told with its place, whether or not a row meets it") {

@@ -20,6 +20,8 @@ TEST_CASE("ranges are numbers, steps and mixtures of both") {
   CHECK(parse_range("8:64:16", "-p") == Numbers{8, 24, 40, 56});
   CHECK(parse_range("8:24:8", "-p") == Numbers{8, 16, 24});
   CHECK(parse_range("1,2:4", "-p") == Numbers{1, 2, 3, 4});
+  CHECK(parse_range("2-4", "-p") == Numbers{2, 3, 4});  // as other tools write them
+  CHECK(parse_range("2..4,8", "-p") == Numbers{2, 3, 4, 8});
 }
 
 TEST_CASE("a range that is none says what was expected") {

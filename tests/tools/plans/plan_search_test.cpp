@@ -41,6 +41,17 @@ TEST_CASE("a plan's document simulates, by the command that the plan prints, to 
   CHECK(printed_step(plan.out, scratch) == answer.at("best")[0].at("step_time_ns"));
 }
 
+TEST_CASE("an answer that a limit cut short says so") {
+  const std::string many =
+      "plumbline plan --network gpt2-small --cluster a100 --batch 64 --schedule 1f1b --simulations ";
+  const CommandResult cut = run_command(many + "2 --json answer.json", ScratchDirectory().path());
+  REQUIRE(cut.status == 0);
+  CHECK(cut.out.find("cut short by the limit") != std::string::npos);
+  const CommandResult proved = run_command(kPlan, ScratchDirectory().path());
+  CHECK(proved.out.find("proved: no plan in the search space is faster") != std::string::npos);
+  CHECK(proved.out.find("cut short") == std::string::npos);
+}
+
 TEST_CASE("a plan that cannot be is refused in one line; one that fits nowhere says by how many bytes") {
   const ScratchDirectory scratch;
   const auto expect = [&](const std::string& command, int status, const std::string& said) {

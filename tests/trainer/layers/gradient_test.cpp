@@ -65,7 +65,7 @@ struct Probe {
   double forward(StageStash& stash) {
     double loss = 0;
     const StageBlocks blocks = stash.begin_forward(stage.received(input));
-    stage.module.forward(stage.weights.data(), blocks, {tokens.data(), targets.data()}, &loss);
+    stage.module.forward(stage.read(), blocks, {tokens.data(), targets.data()}, &loss);
     const std::vector<double> output = values_of<double>(stash.end_forward());
     for (std::size_t i = 0; i < output.size(); ++i) loss += output[i] * output_grad[i];
     return loss;
@@ -81,7 +81,7 @@ struct Probe {
     StageStash stash(stage.layout, stage.arena);
     forward(stash);
     StageBlocks blocks = stash.begin_input_grad(stage.received(output_grad));
-    stage.module.input_grad(stage.weights.data(), stage.gradients.data(), blocks);
+    stage.module.input_grad(stage.read(), stage.gradients.data(), blocks);
     const std::vector<double> input_grad = values_of<double>(stash.end_input_grad());
     blocks = stash.begin_weight_grad();
     stage.module.weight_grad(stage.gradients.data(), blocks);
@@ -180,14 +180,14 @@ TEST_CASE("attention over several blocks of rows has right gradients") {
     const std::vector<double> output_grad = random_values(280, 2);
     const auto objective = [&](const std::vector<double>& x) {
       StageStash stash(stage.layout, stage.arena);
-      stage.module.forward(stage.weights.data(), stash.begin_forward(stage.received(x)), {}, nullptr);
+      stage.module.forward(stage.read(), stash.begin_forward(stage.received(x)), {}, nullptr);
       const std::vector<double> y = values_of<double>(stash.end_forward());
       double sum = 0;
       for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * output_grad[i];
       return sum;
     };
     StageStash stash(stage.layout, stage.arena);
-    stage.module.forward(stage.weights.data(), stash.begin_forward(stage.received(input)), {}, nullptr);
+    stage.module.forward(stage.read(), stash.begin_forward(stage.received(input)), {}, nullptr);
     static_cast<void>(stash.end_forward());
     stage.module.backward(stage.weights.data(), stage.gradients.data(),
                           stash.begin_backward(stage.received(output_grad)));

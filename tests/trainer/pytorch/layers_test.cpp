@@ -144,6 +144,26 @@ std::vector<StoredCase> all_cases() {
   return all;
 }
 
+/// Layers with adapters, as make_lora_vectors.py has them.
+std::vector<StoredCase> adapter_cases() {
+  const LayerSpec linear{.kind = LayerKind::kLinear, .name = "layer", .width = 6, .outputs = kOurWidth};
+  const LayerSpec mlp{.kind = LayerKind::kMlp, .name = "layer", .width = kOurWidth, .hidden = 12};
+  LayerSpec gated = mlp;
+  gated.gated = true;
+  gated.bias = true;
+  const LayerSpec attention{.kind = LayerKind::kAttention, .name = "layer", .width = kOurWidth, .heads = 4};
+  std::vector<StoredCase> cases{{"lora_linear", linear},           {"lora_mlp", mlp},
+                                {"lora_gated_mlp", gated},         {"lora_attention", attention},
+                                {"lora_attention_qkv", attention}, {"frozen_mlp", mlp}};
+  for (StoredCase& of : cases) {
+    const bool all = of.name != "lora_attention_qkv";
+    of.layer.frozen = true;
+    if (of.name == "frozen_mlp") continue;
+    of.layer.lora = {.rank = 3, .alpha = 5, .targets = all ? LoraTargets::kAll : LoraTargets::kQkv};
+  }
+  return cases;
+}
+
 /// The layer between two others that only give it its place.
 std::vector<LayerSpec> in_network(const LayerSpec& layer) {
   std::vector<LayerSpec> chain;
@@ -158,31 +178,33 @@ std::vector<LayerSpec> in_network(const LayerSpec& layer) {
 }
 
 /// Output, input gradient and gradients of the parameters, by the names of the stored tensors.
-std::map<std::string, std::vector<double>> computed(const StoredCase& of, const SafetensorsFile& file) {
+std::map<std::string, std::vector<double>> computed(const StoredCase& of, const SafetensorsFile& words) {
   const bool begins = of.layer.kind == LayerKind::kEmbedding;
   const LayerRange range = begins ? LayerRange{0, 1} : LayerRange{1, 2};
   TinyStage<double> stage(in_network(of.layer), range, of.shape);
   const auto part = [](const ParameterFacts& parameter) { return parameter.name.substr(std::string("layer.").size()); };
-  double* weights = stage.weights.data();
-  for (const ParameterFacts& parameter : stage.layout.parameters) {
-    const std::vector<double> values =
-        drawn(of.name + "/" + part(parameter), static_cast<std::size_t>(parameter.count()));
-    weights = std::copy(values.begin(), values.end(), weights);
-  }
+  const auto draw = [&](const std::vector<ParameterFacts>& parameters, double* weights) {
+    for (const ParameterFacts& parameter : parameters) {
+      const std::vector<double> values =
+          drawn(of.name + "/" + part(parameter), static_cast<std::size_t>(parameter.count()));
+      weights = std::copy(values.begin(), values.end(), weights);
+    }
+  };
+  draw(stage.layout.parameters, stage.weights.data());
+  draw(stage.layout.frozen, stage.frozen.data());
   const auto numbers = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes) / sizeof(double); };
-  const std::vector<std::int32_t> tokens = ids_of(file.at("tokens"));
-  const std::vector<std::int32_t> targets = ids_of(file.at("targets"));
+  const std::vector<std::int32_t> tokens = ids_of(words.at("tokens"));
+  const std::vector<std::int32_t> targets = ids_of(words.at("targets"));
   double loss = 0;
   StageStash stash(stage.layout, stage.arena);
   const std::vector<double> input = drawn(of.name + "/input", begins ? 0 : numbers(stage.layout.memory.input_bytes));
-  stage.module.forward(stage.weights.data(), stash.begin_forward(stage.received(input)),
-                       {tokens.data(), targets.data()}, &loss);
+  stage.module.forward(stage.read(), stash.begin_forward(stage.received(input)), {tokens.data(), targets.data()},
+                       &loss);
   std::map<std::string, std::vector<double>> results;
   results["output"] = values_of<double>(stash.end_forward());
   const std::vector<double> output_grad = drawn(of.name + "/output_grad", results["output"].size());
   if (results["output"].empty()) results["output"] = {loss};
-  stage.module.input_grad(stage.weights.data(), stage.gradients.data(),
-                          stash.begin_input_grad(stage.received(output_grad)));
+  stage.module.input_grad(stage.read(), stage.gradients.data(), stash.begin_input_grad(stage.received(output_grad)));
   results["input_grad"] = values_of<double>(stash.end_input_grad());
   stage.module.weight_grad(stage.gradients.data(), stash.begin_weight_grad());
   stash.end_weight_grad();
@@ -207,6 +229,21 @@ TEST_CASE("every layer computes what PyTorch computes, forward and backward, to 
       if (values.empty()) continue;  // an embedding has no input gradient
       const double error = distance(values, numbers_of(file.at(of.name + "/" + what)));
       CHECK(error < kTolerance);
+      ++compared;
+    }
+  }
+  CHECK(compared == file.tensors().size());
+}
+
+TEST_CASE("layers with adapters compute what the released loralib computes, forward and backward, to 1e-12") {
+  const SafetensorsFile words(stored("layers.safetensors"));
+  const SafetensorsFile file(stored("lora.safetensors"));
+  std::size_t compared = 0;
+  for (const StoredCase& of : adapter_cases()) {
+    CAPTURE(of.name);
+    for (const auto& [what, values] : computed(of, words)) {
+      CAPTURE(what);
+      CHECK(distance(values, numbers_of(file.at(of.name + "/" + what))) < kTolerance);
       ++compared;
     }
   }

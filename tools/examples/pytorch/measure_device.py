@@ -30,8 +30,9 @@ from torch.nn import functional
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
-# PyTorch 2.14 has given it another name.
+# PyTorch 2.14 has given them other names.
 REDUCE_SCATTER = dist.reduce_scatter_single if hasattr(dist, "reduce_scatter_single") else dist.reduce_scatter_tensor
+ALL_GATHER = dist.all_gather_single if hasattr(dist, "all_gather_single") else dist.all_gather_into_tensor
 
 
 class Machine:
@@ -200,7 +201,7 @@ def collective_calls(machine, op, size):
     whole, part = (torch.zeros(n, device=machine.device) for n in (numbers, numbers // ranks))
     calls = {
         "all_reduce": lambda: dist.all_reduce(whole),
-        "all_gather": lambda: dist.all_gather_into_tensor(whole, part),
+        "all_gather": lambda: ALL_GATHER(whole, part),
         "reduce_scatter": lambda: REDUCE_SCATTER(part, whole),
         "alltoall": lambda: dist.all_to_all_single(torch.empty_like(whole), whole),
     }

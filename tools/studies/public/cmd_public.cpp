@@ -23,10 +23,10 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 12> kData{
-    "vtrain",         "simumax",   "nemo",       "vocabulary-parallel", "vocabulary-rerun",
-    "megatron-lm-ci", "primus",    "torchtitan", "zero-bubble-paper",   "megatron-papers",
-    "megatron-moe",   "bigscience"};
+constexpr std::array<std::string_view, 13> kData{
+    "vtrain",         "simumax",    "nemo",           "vocabulary-parallel", "vocabulary-rerun",
+    "megatron-lm-ci", "primus",     "torchtitan",     "zero-bubble-paper",   "megatron-papers",
+    "megatron-moe",   "bigscience", "megatron-bridge"};
 constexpr std::string_view kMark = "<!-- results -->\n";
 
 struct PublicArguments {

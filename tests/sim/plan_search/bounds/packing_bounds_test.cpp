@@ -73,7 +73,7 @@ double folded_time(const LayerPrices& prices, const std::vector<std::size_t>& bo
     const auto both = [&](const auto& of) {
       return sum(bounds[place], bounds[place + 1], of) + sum(bounds[back], bounds[back + 1], of);
     };
-    const double late = turns * both(backward) + both(update) + static_cast<double>(2 * prices.stage_update);
+    const double late = turns * both(backward) + both(update) + static_cast<double>(prices.place_update);
     const double first_hops = static_cast<double>(place) * static_cast<double>(prices.hop);
     const double hops = static_cast<double>(copied ? back : back - 1) * static_cast<double>(prices.hop);
     time = std::max(time, first_hops + sum(0, bounds[place], forward) + turns * both(forward) + late);
@@ -104,7 +104,7 @@ TEST_CASE("the bound of a V, and of copies in both directions, is no less than t
     prices.usable_bytes.assign(static_cast<std::size_t>(places), 0);
     prices.most_in_node = places;
     prices.hop = drawn(0, 20);
-    prices.stage_update = drawn(0, 30);
+    prices.place_update = drawn(0, 30);
     const ScheduleKinds kinds{.single = !copied, .copied = copied, .splits = true, .turned = !copied, .per_place = 2};
     double best = -1;
     std::vector<std::size_t> bounds{0};
@@ -205,7 +205,7 @@ TEST_CASE("no plan of a transformer that fits is below the bound, with much memo
     made.microbatches = microbatches;
     const LayerPrices prices = layer_prices(made.job, made.parallelism, 4, false);
     REQUIRE(!prices.least.empty());
-    REQUIRE(prices.stage_update > 0);
+    REQUIRE(prices.place_update > 0);
     for (const ScheduleVariant& variant : schedule_variants({.chunks = {2, 3}})) {
       if (schedule_variants({.schedules = {std::string(variant.spec->name)}}).front().sliced) continue;
       const ScheduleKinds kinds = kinds_of({variant});
