@@ -29,7 +29,7 @@ std::string list_of(const Schedule& schedule, std::size_t device) {
   return text;
 }
 
-Timeline timeline_of(const Schedule& schedule, const std::string& times) {
+Timeline run_of_moved(const Schedule& schedule, const std::string& times) {
   const StageCosts costs = abstract_costs(times, "", {.num_stages = schedule.num_stages});
   return simulate_summary(schedule, costs, nullptr, {}, {});
 }
@@ -50,11 +50,11 @@ TEST_CASE("stashes on the host spare memory, and time is lost only where copies 
   const Schedule moved = with_offload(kept, {100, 100, 100, 0});
   CHECK(validate(moved).empty());
   const std::string fast = "F=1,B=2,EVICT=0.9,LOAD=0.9";
-  CHECK(timeline_of(kept, fast).devices[0].peak_activations == 12);
-  CHECK(timeline_of(moved, fast).devices[0].peak_activations <= 3);
-  CHECK(timeline_of(moved, fast).devices[3].peak_activations == 12);
-  CHECK(timeline_of(moved, fast).makespan == timeline_of(kept, fast).makespan);
-  CHECK(timeline_of(moved, "F=1,B=2,EVICT=3,LOAD=3").makespan > timeline_of(kept, fast).makespan);
+  CHECK(run_of_moved(kept, fast).devices[0].peak_activations == 12);
+  CHECK(run_of_moved(moved, fast).devices[0].peak_activations <= 3);
+  CHECK(run_of_moved(moved, fast).devices[3].peak_activations == 12);
+  CHECK(run_of_moved(moved, fast).makespan == run_of_moved(kept, fast).makespan);
+  CHECK(run_of_moved(moved, "F=1,B=2,EVICT=3,LOAD=3").makespan > run_of_moved(kept, fast).makespan);
 }
 
 TEST_CASE("all shares leave as many of 100 microbatches as they say, where there is time enough") {

@@ -7,6 +7,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/network/vocabulary_rows.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tools/options/plan_runtimes.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -82,7 +83,7 @@ TEST_CASE("choices that are left to stages are searched beside what all stages m
   CHECK(count([](const Parallelism& job) { return job.zero == ZeroStage::kWeights; }) == 1);
   left.offload = true;
   CHECK(count([](const Parallelism& job) { return job.offload_by_stage; }) == 3);
-  left.cluster = "dapple-a";
+  left.cluster = testing::in_source("tools/examples/a100_v100.json");
   CHECK_THROWS_WITH_AS(plan_question(left), doctest::Contains("--offload needs the link to the host"), Error);
   left.host_bandwidth = "25GB";
   CHECK(count([](const Parallelism& job) { return job.offload_by_stage; }) == 3);
