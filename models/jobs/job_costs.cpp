@@ -12,8 +12,10 @@
 #include "models/ground/units.hpp"
 #include "models/jobs/job_clock.hpp"
 #include "models/jobs/job_memory.hpp"
+#include "models/jobs/job_messages.hpp"
 #include "models/jobs/job_passes.hpp"
 #include "models/jobs/job_places.hpp"
+#include "models/jobs/job_update.hpp"
 #include "models/jobs/recomputed_layers.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/stages/network_costs.hpp"
@@ -22,8 +24,8 @@ namespace plumb {
 namespace {
 
 /// Weights that are gathered ahead hide behind the layer before theirs; nothing hides those of the first layer with
-/// any.
-void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, const JobClock& clock,
+/// any. `layers`: the first ones of a stage; those behind them, with none to gather, hide the first of the backward.
+void wait_for_weights(std::span<const LayerSpec> layers, bool are_all, const JobShape& shape, const JobClock& clock,
                       StageSeconds& seconds) {
   const Parallelism& job = shape.parallelism;
   if (job.zero != ZeroStage::kWeights || !job.overlap_weights) return;
@@ -42,6 +44,7 @@ void wait_for_weights(std::span<const LayerSpec> layers, const JobShape& shape, 
     pass.hidden_s -= gather_s(*layer);
   };
   first(layers.begin(), layers.end(), seconds.f);
+  if (!are_all) return;
   first(layers.rbegin(), layers.rend(), seconds.i);
   first(layers.rbegin(), layers.rend(), seconds.b);
 }
@@ -58,83 +61,6 @@ StageTimes stage_times(const StageSeconds& seconds) {
   times.i_comm = seconds.i.communication();
   times.w_comm = seconds.w.communication();
   return times;
-}
-
-/// DeepSpeed's optimizer of bf16 keeps the sums of gradients in 32 bits on all ranks, though each updates a part.
-bool reduces_all(const Parallelism& job) {
-  return job.weight_gradients == WeightGradients::kSummed && job.precision.gradient_bytes > job.precision.weight_bytes;
-}
-
-/// Gradients are read and written smaller, and the other way round when their sum is there.
-double coding_s(const DeviceParameters& parameters, const Parallelism& job, const JobClock& clock) {
-  if (job.replicas() < 2) return 0;
-  const auto bytes = static_cast<double>(parameters.all() * job.precision.gradient_bytes);
-  return clock.casting_s(2 * bytes * (1 + job.gradient_share));
-}
-
-/// Bytes that `GradientPasses` moves: written once by zeroing, read by each look at them, read and written when scaled.
-/// `own`: gradients that the device updates, of `all` that it holds. Megatron-LM d98e8a6: `param_and_grad_buffer.py`
-/// (`reset`, `check_grads`, `start_grad_sync`), `clip_grads.py`.
-double passed_over_bytes(double own, double all, const Parallelism& job) {
-  if (job.gradient_passes == GradientPasses::kNone) return 0;
-  double passes = 1;
-  if (job.gradient_passes == GradientPasses::kScaled) passes += job.replicas() > 1 ? 1 + 2 : 1;
-  constexpr double kClipping = 1 + 2;
-  return static_cast<double>(job.precision.gradient_bytes) * (passes * all + kClipping * own);
-}
-
-/// Parameters that the optimizer of one device updates.
-double updated_parameters(const DeviceParameters& parameters, const Parallelism& job) {
-  if (job.zero == ZeroStage::kNone) return static_cast<double>(parameters.all());
-  return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks()) +
-         static_cast<double>(parameters.expert) / static_cast<double>(job.expert_replicas());
-}
-
-UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& shape, const JobClock& clock,
-                             const StageMemory& memory, const StageTimes& hides) {
-  const Parallelism& job = shape.parallelism;
-  // Adapters are too small for their messages to count.
-  const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : of_stage;
-  const DeviceGroup& data = clock.group(GroupAxis::kShards);
-  const DeviceGroup& experts = clock.expert_copies();
-  const auto over_ranks = [&](CollectiveOp op, double each) {
-    return clock.collective_s(op, data, static_cast<double>(parameters.dense) * each) +
-           clock.collective_s(op, experts, static_cast<double>(parameters.expert) * each);
-  };
-  const double gradient_bytes = static_cast<double>(job.precision.gradient_bytes) * job.gradient_share;
-  UpdateSeconds update;
-  if (job.zero == ZeroStage::kNone) update.reduce_s = over_ranks(CollectiveOp::kAllReduce, gradient_bytes);
-  if (job.zero == ZeroStage::kOptimizer) {
-    const CollectiveOp op = reduces_all(job) ? CollectiveOp::kAllReduce : CollectiveOp::kReduceScatter;
-    update.reduce_s = over_ranks(op, gradient_bytes);
-  }
-  if (job.zero != ZeroStage::kNone) {  // every group has sums of its own
-    const double share =
-        static_cast<double>(parameters.dense) * gradient_bytes / static_cast<double>(job.shard_ranks());
-    update.reduce_s += clock.collective_s(CollectiveOp::kAllReduce, clock.group(GroupAxis::kShardCopies), share);
-  }
-  const auto beside = [](double seconds, Ticks pass) {
-    return std::max(0.0, seconds - static_cast<double>(pass) / kNsPerSecond);
-  };
-  if (job.overlap_gradients) update.reduce_s = beside(update.reduce_s, hides.b);
-  if (job.gradient_share < 1) update.reduce_s += coding_s(parameters, job, clock);
-  if (job.zero == ZeroStage::kOptimizer || job.zero == ZeroStage::kGradients) {
-    update.gather_s = over_ranks(CollectiveOp::kAllGather, job.gathered_weight_bytes());
-    if (job.overlap_parameters) update.gather_s = beside(update.gather_s, hides.f);
-  }
-  // Gradient read, weight and state read and written, by whoever holds the state.
-  const auto each = static_cast<double>(job.precision.gradient_bytes + 2 * job.precision.weight_bytes +
-                                        2 * job.precision.optimizer_bytes);
-  if (job.storage_bytes_per_s > 0) {
-    const double held = updated_parameters(parameters, job);
-    const auto sent = gradient_bytes + static_cast<double>(job.precision.weight_bytes);
-    update.optimizer_s = held * each / job.storage_bytes_per_s + clock.to_host_s(held * sent);
-    return update;
-  }
-  const auto held = static_cast<double>(memory.optimizer_bytes) / static_cast<double>(job.precision.optimizer_bytes);
-  const auto all = static_cast<double>(parameters.all());
-  update.optimizer_s = clock.updating_s(held * each + passed_over_bytes(held, all, job));
-  return update;
 }
 
 void set_work(double model_flops, const JobShape& shape, const DeviceSpec& device, WorkUnits& work) {
@@ -171,14 +97,18 @@ struct JobPrices::State {
         cluster(machine.cluster),
         rates(rates_of(machine)),
         shape(of, parallelism),
+        shape_sharded(fully_sharded(shape)),
         clock(cluster, parallelism, rates),
         passes(known_passes ? std::move(known_passes)
                             : std::make_shared<const JobPasses>(of, cluster, rates, parallelism)) {
     require_format(rates, parallelism.format);
-    shape.any_layout = rates.any_layout;
+    shape.any_layout = shape_sharded.any_layout = rates.any_layout;
     set_work(passes->model_flops(), shape, cluster.devices.front(), work);
     set_least();
   }
+
+  /// Of the least that a job needs which leaves to stages what is sharded.
+  const JobShape& least_shape() const { return shape.parallelism.zero_by_layer ? shape_sharded : shape; }
 
   bool is_tied(std::size_t layer) const {
     return network.layers[layer].kind == LayerKind::kHead && network.layers[layer].tied;
@@ -189,7 +119,7 @@ struct JobPrices::State {
     constexpr std::int64_t kRoundings = 8;  // bytes
     if (is_tied(layer)) return 0;
     const StageMemory memory =
-        job_stage_memory(passes->own_layers({layer, layer + 1}), shape, {}, passes->parameters()[layer], {});
+        job_stage_memory(passes->own_layers({layer, layer + 1}), least_shape(), {}, {passes->parameters()[layer]}, {});
     const std::int64_t held = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
     return std::max<std::int64_t>(0, held - kRoundings);
   }
@@ -202,15 +132,16 @@ struct JobPrices::State {
     for (std::size_t k = 0; k < each.size(); ++k) {
       const auto same = static_cast<std::size_t>(passes->alike()[k]);
       each[k].held_bytes = same < k ? each[same].held_bytes : least_held(k);
+      if (shape.parallelism.offload_by_stage) each[k].kept_bytes = 0;
     }
     const DeviceParameters all = stage_parameters(network.layers, parameters);
-    const Parallelism& job = shape.parallelism;
+    const Parallelism& job = least_shape().parallelism;
     const bool shares = job.adapter_rank == 0 && all.dense > 0 && all.expert == 0;
     if (shares) {
       StageMemory held;
       const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.shard_ranks() : 1;
       held.optimizer_bytes = all.dense * job.precision.optimizer_bytes / holders;
-      UpdateSeconds update = update_seconds(all, shape, clock, held, {});
+      UpdateSeconds update = update_seconds(all, least_shape(), clock, held, {});
       if (job.overlap_gradients) update.reduce_s = 0;
       if (job.overlap_parameters) update.gather_s = 0;
       for (std::size_t k = 0; k < each.size(); ++k) {
@@ -222,44 +153,56 @@ struct JobPrices::State {
     least = std::make_shared<const std::vector<LayerLeast>>(std::move(each));
   }
 
+  OwnLayers own_of(const LayerRange& range, std::size_t s, const StageChoices& choices) const {
+    return {.again = again(range, s, choices.recomputed),
+            .sharded = choices.sharded.empty() ? OwnLayers::kByPolicy : choices.sharded[s]};
+  }
+
   /// How many layers of stage `s` run again.
-  std::int32_t again(const LayerRange& range, std::size_t s, std::span<const std::int32_t> counts) const {
+  std::int32_t again(const LayerRange& range, std::size_t s, const std::vector<std::int32_t>& counts) const {
     if (!counts.empty()) return counts[s];
     const Parallelism& job = shape.parallelism;
-    if (job.recompute != ActivationRecompute::kFull || job.recompute_layers == 0) return JobPasses::kByPolicy;
+    if (job.recompute != ActivationRecompute::kFull || job.recompute_layers == 0) return OwnLayers::kByPolicy;
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(job.recompute_layers, layers_to_recompute(passes->own_layers(range))));
   }
 
+  StageSeconds with_waits(std::span<const LayerSpec> layers, const StageUse& of) const {
+    StageSeconds seconds = of.seconds;
+    wait_for_weights(layers, true, shape, clock, seconds);
+    const std::size_t sharded = of.holding.gathers ? of.holding.sharded : 0;
+    if (sharded > 0) wait_for_weights(layers.first(sharded), sharded == layers.size(), shape_sharded, clock, seconds);
+    return seconds;
+  }
+
   /// `of`: what its passes take.
   StagePrice price(const LayerRange& range, const StageUse& of) const {
-    const auto own = passes->own_layers(range);
-    StageSeconds seconds = of.seconds;
-    wait_for_weights(own, shape, clock, seconds);
-    const StageMemory& messages = of.messages;
+    const auto layers = passes->own_layers(range);
+    StageSeconds seconds = with_waits(layers, of);
+    StageMemory messages = of.messages;
+    compress_messages(shape.parallelism, clock, messages, seconds);
     const HeldBeside beside{rates.workspace_bytes, messages.input_bytes + messages.output_bytes,
                             messages.input_grad_bytes + messages.output_grad_bytes};
     StagePrice stage{.times = stage_times(seconds),
-                     .memory = job_stage_memory(own, shape, beside, of.parameters, of.activations),
+                     .memory = job_stage_memory(layers, shape, beside, of.holding, of.activations),
                      .update = {}};
     stage.memory.input_bytes = messages.input_bytes;
     stage.memory.output_bytes = messages.output_bytes;
     stage.memory.input_grad_bytes = messages.input_grad_bytes;
     stage.memory.output_grad_bytes = messages.output_grad_bytes;
-    stage.update = update_seconds(of.parameters, shape, clock, stage.memory, stage.times);
+    stage.update = stage_update(of.holding, {shape, shape_sharded}, clock, stage.memory, stage.times);
     stage.times.u = to_nanoseconds(stage.update.all());
     return stage;
   }
 
-  /// `again`: how many of its first layers (`layers_to_recompute`).
-  std::shared_ptr<const StagePrice> known(const LayerRange& range, std::int32_t again) {
-    Key key = passes->key_of(range, again);
+  std::shared_ptr<const StagePrice> known(const LayerRange& range, const OwnLayers& own) {
+    Key key = passes->key_of(range, own);
     {
       const std::lock_guard lock(mutex);
       const auto found = stages.find(key);
       if (found != stages.end()) return found->second;
     }
-    auto stage = std::make_shared<const StagePrice>(price(range, *passes->stage(range, again, key)));
+    auto stage = std::make_shared<const StagePrice>(price(range, *passes->stage(range, own, key)));
     const std::lock_guard lock(mutex);
     return stages.try_emplace(std::move(key), std::move(stage)).first->second;
   }
@@ -275,6 +218,7 @@ struct JobPrices::State {
   const Cluster& cluster;
   KernelRates rates;
   JobShape shape;
+  JobShape shape_sharded;  ///< of layers that are sharded as by ZeRO 3 beside the others
   JobClock clock;
   std::shared_ptr<const JobPasses> passes;
   WorkUnits work;
@@ -293,21 +237,33 @@ JobPrices::JobPrices(const Network& network, const JobMachine& machine, const Pa
 
 JobPrices::~JobPrices() = default;
 
-void JobPrices::check_counts(const Partition& partition, std::span<const std::int32_t> recomputed) const {
-  if (recomputed.empty()) return;
-  if (state_->shape.parallelism.recompute == ActivationRecompute::kFull) {
+void JobPrices::check_counts(const Partition& partition, const StageChoices& choices) const {
+  const Parallelism& job = state_->shape.parallelism;
+  if (!choices.recomputed.empty() && job.recompute == ActivationRecompute::kFull) {
     throw Error("recomputed layers: all run again already, expected no counts by stage");
   }
-  if (recomputed.size() != partition.num_stages()) {
-    throw Error("recomputed layers: " + std::to_string(recomputed.size()) + " counts, expected one for each of the " +
-                std::to_string(partition.num_stages()) + " stages");
+  if (!choices.sharded.empty() && !job.zero_by_layer) {
+    throw Error("sharded layers: expected a job that leaves them to its stages");
   }
-  const std::vector<std::int32_t> most = recomputable(partition);
-  for (std::size_t s = 0; s < most.size(); ++s) {
-    if (recomputed[s] >= 0 && recomputed[s] <= most[s]) continue;
-    throw Error("recomputed layers: " + std::to_string(recomputed[s]) + " of stage " + std::to_string(s) +
-                ", expected at most its " + std::to_string(most[s]));
+  const auto check = [&](const char* what, const std::vector<std::int32_t>& counts,
+                         const std::vector<std::int32_t>& most) {
+    if (counts.empty()) return;
+    if (counts.size() != most.size()) {
+      throw Error(std::string(what) + " layers: " + std::to_string(counts.size()) +
+                  " counts, expected one for each of the " + std::to_string(most.size()) + " stages");
+    }
+    for (std::size_t s = 0; s < most.size(); ++s) {
+      if (counts[s] >= 0 && counts[s] <= most[s]) continue;
+      throw Error(std::string(what) + " layers: " + std::to_string(counts[s]) + " of stage " + std::to_string(s) +
+                  ", expected at most its " + std::to_string(most[s]));
+    }
+  };
+  check("recomputed", choices.recomputed, recomputable(partition));
+  std::vector<std::int32_t> layers;
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    layers.push_back(static_cast<std::int32_t>(partition.range(s).end - partition.range(s).begin));
   }
+  check("sharded", choices.sharded, layers);
 }
 
 std::vector<std::int32_t> JobPrices::recomputable(const Partition& partition) const {
@@ -318,21 +274,22 @@ std::vector<std::int32_t> JobPrices::recomputable(const Partition& partition) co
   return counts;
 }
 
-JobCosts JobPrices::costs(const Partition& partition, std::int32_t places,
-                          std::span<const std::int32_t> recomputed) const {
+JobCosts JobPrices::costs(const Partition& partition, std::int32_t places, const StageChoices& choices) const {
   const Parallelism& parallelism = state_->shape.parallelism;
   check_devices(state_->cluster, parallelism, places);
-  check_counts(partition, recomputed);
+  check_counts(partition, choices);
   JobCosts job;
   job.rates = state_->rates;
   job.pipeline = state_->pipeline(places);
   job.costs.work = state_->work;
   job.stage_update = stage_update_ns(state_->rates, partition.num_stages(), places);
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-    const auto stage = state_->known(partition.range(s), state_->again(partition.range(s), s, recomputed));
+    const LayerRange range = partition.range(s);
+    const auto stage = state_->known(range, state_->own_of(range, s, choices));
     job.costs.times.push_back(stage->times);
     job.costs.times.back().u += job.stage_update;
     job.costs.memory.push_back(stage->memory);
+    if (parallelism.offload_by_stage && choices.offloaded.empty()) job.costs.memory.back().stash.clear();
     job.updates.push_back(stage->update);
   }
   job.costs.layer_forward = state_->passes->layer_forward();
@@ -349,8 +306,8 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places,
 }
 
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
-                   const Parallelism& parallelism, std::span<const std::int32_t> recomputed) {
-  return JobPrices(network, machine, parallelism).costs(partition, machine.places, recomputed);
+                   const Parallelism& parallelism, const StageChoices& choices) {
+  return JobPrices(network, machine, parallelism).costs(partition, machine.places, choices);
 }
 
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,

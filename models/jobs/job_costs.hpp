@@ -3,27 +3,19 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/layer_least.hpp"
 #include "models/costs/stage_costs.hpp"
 #include "models/jobs/parallelism.hpp"
+#include "models/jobs/stage_choices.hpp"
+#include "models/jobs/update_seconds.hpp"
 #include "models/kernels/kernel_rates.hpp"
 #include "models/network/network.hpp"
 #include "models/stages/partition.hpp"
 
 namespace plumb {
-
-/// Seconds that one update of one stage takes on a device.
-struct UpdateSeconds {
-  double reduce_s = 0;     ///< gradients between data ranks (what does not overlap the last backward)
-  double optimizer_s = 0;  ///< Adam over what the device holds
-  double gather_s = 0;     ///< ZeRO: new weights to all data ranks
-
-  double all() const { return reduce_s + optimizer_s + gather_s; }
-};
 
 /// What every stage of a job costs, as schedules and simulator see it.
 struct JobCosts {
@@ -56,11 +48,11 @@ struct JobMachine {
 ///
 /// B = I + W with what is recomputed in I; R = F. Memory: `job_stage_memory`. An update reduces the gradients over data
 /// and context ranks, updates, and gathers what ZeRO sharded. Tied weights are those of a tensor rank.
-/// `recomputed`: how many of the first transformer layers of every stage run again; empty: as `parallelism` says.
+/// `choices`: what single stages have otherwise; of them, those of layers count here.
 /// Throws `Error` for what cannot be divided, and for clusters with too few devices. Devices of other rates than the
 /// first count as slower or faster by their FLOP/s.
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
-                   const Parallelism& parallelism, std::span<const std::int32_t> recomputed = {});
+                   const Parallelism& parallelism, const StageChoices& choices = {});
 
 class JobPasses;
 
@@ -76,13 +68,13 @@ class JobPrices {
   JobPrices(const JobPrices&) = delete;
   JobPrices& operator=(const JobPrices&) = delete;
 
-  JobCosts costs(const Partition& partition, std::int32_t places, std::span<const std::int32_t> recomputed = {}) const;
+  JobCosts costs(const Partition& partition, std::int32_t places, const StageChoices& choices = {}) const;
 
   /// By stage: how many layers there are that can run again.
   std::vector<std::int32_t> recomputable(const Partition& partition) const;
 
  private:
-  void check_counts(const Partition& partition, std::span<const std::int32_t> recomputed) const;
+  void check_counts(const Partition& partition, const StageChoices& choices) const;
 
   struct State;
   std::unique_ptr<State> state_;

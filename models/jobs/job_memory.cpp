@@ -164,35 +164,53 @@ double cast_weight_bytes(const Parallelism& job) {
   return costs.gathers ? copies - static_cast<double>(job.precision.weight_bytes) : copies;
 }
 
+/// Parameters of some layers, and those of them that are sharded as by ZeRO 3 beside the others.
+struct SplitParameters {
+  DeviceParameters all{};
+  DeviceParameters sharded{};
+
+  DeviceParameters others() const { return {all.dense - sharded.dense, all.expert - sharded.expert}; }
+};
+
+/// Of `each` bytes, over the ranks that ZeRO shards over where they are `divided`.
+std::int64_t divided_bytes(const DeviceParameters& some, double each, const Parallelism& job, bool divided) {
+  const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };
+  return sharded(of(some.dense), divided, job.shard_ranks()) + sharded(of(some.expert), divided, job.expert_replicas());
+}
+
+/// ZeRO 3 has the layer that computes and the next one as a whole.
+std::int64_t gathered_bytes(std::span<const LayerSpec> sharded_layers, const JobShape& shape) {
+  if (shape.parallelism.shard_ranks() < 2) return 0;
+  std::int64_t largest = 0;
+  for (const LayerSpec& layer : sharded_layers) largest = std::max(largest, device_parameters(layer, shape).all());
+  return 2 * largest * shape.parallelism.precision.weight_bytes;
+}
+
 }  // namespace
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside) {
-  return job_stage_memory(layers, shape, beside, stage_parameters(layers, shape),
+  return job_stage_memory(layers, shape, beside, {.parameters = stage_parameters(layers, shape)},
                           stage_activations(layers, shape, layers_again(layers, shape)));
 }
 
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters, const StageActivations& activations) {
+                             const StageHolding& holding, const StageActivations& activations) {
   const Parallelism& job = shape.parallelism;
-  const bool gathers = job.zero == ZeroStage::kWeights && job.shard_ranks() > 1;
-  std::int64_t largest = 0;
-  for (const LayerSpec& layer : layers) {
-    if (gathers) largest = std::max(largest, device_parameters(layer, shape).all());
-  }
-  const auto held_of = [&](const DeviceParameters& some, double each, ZeroStage from) {
-    const bool divided = job.zero >= from;
-    const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };
-    return sharded(of(some.dense), divided, job.shard_ranks()) +
-           sharded(of(some.expert), divided, job.expert_replicas());
+  const auto first = layers.first(holding.sharded);
+  const auto held_of = [&](const SplitParameters& some, double each, ZeroStage from) {
+    return divided_bytes(some.others(), each, job, job.zero >= from) + divided_bytes(some.sharded, each, job, true);
   };
-  const DeviceParameters trained = job.adapter_rank == 0 ? parameters : trained_parameters(layers, shape);
+  const SplitParameters parameters{holding.parameters, holding.of_sharded};
+  const SplitParameters trained =
+      job.adapter_rank == 0 ? parameters : SplitParameters{trained_parameters(layers, shape), {}};
   const auto bytes = [&](std::int64_t each, ZeroStage from) {
     return held_of(trained, static_cast<double>(each), from);
   };
   StageMemory memory;
   memory.weight_bytes = held_of(parameters, static_cast<double>(job.precision.weight_bytes), ZeroStage::kWeights);
   if (const double each = cast_weight_bytes(job); each != 0) {
-    memory.weight_bytes += held_of(cast_parameters(layers, shape), each, ZeroStage::kWeights);
+    memory.weight_bytes +=
+        held_of({cast_parameters(layers, shape), cast_parameters(first, shape)}, each, ZeroStage::kWeights);
   }
   if (job.adapter_rank > 0) {
     memory.frozen_bytes = memory.weight_bytes;
@@ -202,8 +220,8 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   const bool in_storage = job.storage_bytes_per_s > 0;
   if (!in_storage) memory.optimizer_bytes = bytes(job.precision.optimizer_bytes, ZeroStage::kOptimizer);
   memory.stash = activations.stash;
-  // ZeRO-3 has the layer that computes and the next one as a whole.
-  const std::int64_t gathered = gathers ? 2 * largest * job.precision.weight_bytes : 0;
+  const std::int64_t gathered =
+      holding.gathers ? gathered_bytes(job.zero == ZeroStage::kWeights ? layers : first, shape) : 0;
   const PassPeaks& peaks = activations.peaks;
   const std::int64_t held = beside.library_bytes + activations.placeholder_bytes + gathered;
   const auto workspace = [&](std::int64_t peak, std::int64_t messages) {

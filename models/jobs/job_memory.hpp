@@ -39,11 +39,20 @@ struct HeldBeside {
 };
 
 /// Memory of one device of a stage, without messages: weights, gradients and optimizer state with ZeRO, what is kept,
-/// and what is alive inside of passes only (`pass_peaks`, in which messages are no longer counted). What libraries keep
+/// and what is alive inside of passes only (`PassPeaks`, in which messages are no longer counted). What libraries keep
 /// for the whole run is counted in every pass.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside = {});
-/// The same where the stage's parameters and activations are known.
+
+/// The parameters of a stage, and how many of its first layers are not like the others.
+struct StageHolding {
+  DeviceParameters parameters{};
+  std::size_t sharded = 0;        ///< sharded as by ZeRO 3, whatever the job says of the others
+  DeviceParameters of_sharded{};  ///< a part of `parameters`
+  bool gathers = true;            ///< these layers are whole while they compute
+};
+
+/// The same where this and the stage's activations are known.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
-                             const DeviceParameters& parameters, const StageActivations& activations);
+                             const StageHolding& holding, const StageActivations& activations);
 
 }  // namespace plumb

@@ -5,8 +5,8 @@
 
 #include "models/jobs/alike_layers.hpp"
 #include "models/jobs/job_kernels.hpp"
+#include "models/jobs/job_messages.hpp"
 #include "models/jobs/recomputed_layers.hpp"
-#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
 
 namespace plumb {
@@ -72,7 +72,8 @@ StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const 
 }
 
 Parallelism with_same_passes(Parallelism job) {
-  if (job.zero >= ZeroStage::kGradients) return job;
+  job.offload_by_stage = false;
+  if (job.zero >= ZeroStage::kGradients || job.zero_by_layer) return job;
   job.zero = ZeroStage::kNone;
   job.data = 1;
   return job;
@@ -85,85 +86,71 @@ JobPasses::JobPasses(const Network& network, const Cluster& cluster, const Kerne
       alike_(alike.empty() ? first_alike(network.layers) : std::move(alike)),
       plain_chain_(is_plain_chain(network.layers)) {
   shape_.any_layout = rates.any_layout;
+  const JobShape if_sharded = fully_sharded(shape_);
   const JobClock clock(cluster, job, rates);
   model_flops_ = ::plumb::model_flops(network, {shape_.samples, shape_.sequence}, alike_, job.adapter_rank == 0);
   for (std::size_t k = 0; k < network.layers.size(); ++k) {
     const auto same = static_cast<std::size_t>(alike_[k]);
     const LayerSpec& layer = network.layers[k];
-    layers_.push_back(same < k ? layers_[same] : layer_seconds(layer, shape_, clock, runs_all_again(job)));
-    recomputed_.push_back(same < k ? recomputed_[same] : layer_seconds(layer, shape_, clock, true));
+    layers_.push_back(same < k ? layers_[same] : both_seconds(layer, shape_, clock));
+    if (job.zero_by_layer) sharded_.push_back(same < k ? sharded_[same] : both_seconds(layer, if_sharded, clock));
     parameters_.push_back(same < k ? parameters_[same] : device_parameters(layer, shape_));
-    layer_forward_.push_back(to_nanoseconds(layers_.back().f.seconds()));
+    layer_forward_.push_back(to_nanoseconds(layers_.back().once.f.seconds()));
     least_.push_back(same < k ? least_[same] : least_of(k));
   }
 }
 
+JobPasses::LayerSeconds JobPasses::both_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock) {
+  return {layer_seconds(layer, shape, clock, runs_all_again(shape.parallelism)),
+          layer_seconds(layer, shape, clock, true)};
+}
+
 LayerLeast JobPasses::least_of(std::size_t layer) const {
-  LayerLeast one = least_passes(layers_[layer]);
+  LayerLeast one = least_passes(layers_[layer].once);
   one.kept_bytes = stage_kept(own_layers({layer, layer + 1}), shape_).from_forward();
   // Attention and what follows it run again together, from one input.
   if (shape_.parallelism.recompute >= ActivationRecompute::kFull) one.kept_bytes /= 2;
   return one;
 }
 
-JobPasses::Key JobPasses::key_of(const LayerRange& range, std::int32_t again) const {
+JobPasses::Key JobPasses::key_of(const LayerRange& range, const OwnLayers& own) const {
   constexpr std::int32_t kNobody = -1;
-  Key key{again, range.begin == 0 ? kNobody : alike_[range.begin - 1],
+  Key key{own.again, own.sharded, range.begin == 0 ? kNobody : alike_[range.begin - 1],
           range.end == alike_.size() ? kNobody : alike_[range.end]};
   key.insert(key.end(), alike_.begin() + static_cast<std::ptrdiff_t>(range.begin),
              alike_.begin() + static_cast<std::ptrdiff_t>(range.end));
   return key;
 }
 
-/// Messages between stages are those of the network, divided over context ranks and, where each sends a share, over
-/// tensor ranks.
-/// In a plain chain, where a layer reads the one before it and nothing else, only the layers at both ends matter.
-void JobPasses::set_messages(const LayerRange& range, StageMemory& memory) const {
-  const Parallelism& job = shape_.parallelism;
-  const MicrobatchShape own{shape_.samples, shape_.sequence / job.context};
-  const std::size_t all = network_.layers.size();
-  const auto near = [&](std::size_t layer) {  // as a stage of its own between its neighbours
-    const std::size_t begin = layer == 0 ? 0 : layer - 1;
-    const std::size_t end = std::min(all, layer + 2);
-    return stage_memory(std::span(network_.layers).subspan(begin, end - begin), {layer - begin, layer - begin + 1}, own,
-                        job.precision);
-  };
-  StageMemory whole;
-  if (plain_chain_ && all > 1) {
-    whole = near(range.end - 1);
-    const StageMemory first = near(range.begin);
-    whole.input_bytes = first.input_bytes;
-    whole.input_grad_bytes = first.input_grad_bytes;
-  } else {
-    whole = stage_memory(network_.layers, range, own, job.precision);
-  }
-  const std::int64_t parts = job.scatter_gather || job.sequence_parallel ? job.tensor : 1;
-  memory.input_bytes = (whole.input_bytes + parts - 1) / parts;
-  memory.output_bytes = (whole.output_bytes + parts - 1) / parts;
-  memory.input_grad_bytes = (whole.input_grad_bytes + parts - 1) / parts;
-  memory.output_grad_bytes = (whole.output_grad_bytes + parts - 1) / parts;
-}
-
-StageUse JobPasses::passes_of(const LayerRange& range, std::int32_t again) const {
-  const auto own = own_layers(range);
-  const std::size_t leading = again == kByPolicy ? 0 : leading_layers(own, again);
+StageUse JobPasses::passes_of(const LayerRange& range, const OwnLayers& own) const {
+  const auto layers = own_layers(range);
+  const auto each = std::span(parameters_).subspan(range.begin, layers.size());
+  const bool by_policy = own.again == OwnLayers::kByPolicy;
+  const std::size_t again = by_policy ? 0 : leading_layers(layers, own.again);
+  const bool sharded_as_fits = shape_.parallelism.zero_by_layer && own.sharded == OwnLayers::kByPolicy;
+  const auto sharded = sharded_as_fits ? layers.size() : static_cast<std::size_t>(std::max(0, own.sharded));
   StageUse stage;
-  for (std::size_t k = range.begin; k < range.end; ++k) {
-    stage.seconds += k - range.begin < leading ? recomputed_[k] : layers_[k];
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    const bool is_sharded = k < sharded && !sharded_as_fits;
+    const LayerSeconds& seconds = (is_sharded ? sharded_ : layers_)[range.begin + k];
+    stage.seconds += k < again ? seconds.again : seconds.once;
   }
-  set_messages(range, stage.messages);
-  stage.parameters = stage_parameters(own, std::span(parameters_).subspan(range.begin, own.size()));
-  stage.activations = stage_activations(own, shape_, again == kByPolicy ? layers_again(own, shape_) : leading);
+  set_messages(network_, range, shape_, plain_chain_, stage.messages);
+  stage.activations = stage_activations(layers, shape_, by_policy ? layers_again(layers, shape_) : again);
+  stage.holding = {.parameters = stage_parameters(layers, each),
+                   .sharded = sharded,
+                   .of_sharded = stage_parameters(layers.first(sharded), each.first(sharded)),
+                   .gathers = !sharded_as_fits};
   return stage;
 }
 
-std::shared_ptr<const StageUse> JobPasses::stage(const LayerRange& range, std::int32_t again, const Key& key) const {
+std::shared_ptr<const StageUse> JobPasses::stage(const LayerRange& range, const OwnLayers& own, const Key& key) const {
   {
     const std::lock_guard lock(mutex_);
     const auto found = stages_.find(key);
     if (found != stages_.end()) return found->second;
   }
-  auto stage = std::make_shared<const StageUse>(passes_of(range, again));
+  auto stage = std::make_shared<const StageUse>(passes_of(range, own));
   const std::lock_guard lock(mutex_);
   return stages_.try_emplace(key, std::move(stage)).first->second;
 }

@@ -24,24 +24,32 @@ StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const 
 bool runs_all_again(const Parallelism& job);
 
 /// What all jobs have in common whose passes take and keep the same: unless gradients or weights are divided (ZeRO 2
-/// and 3), the number of data ranks and the ZeRO stage change only updates, and what weights and state need.
+/// and 3, or layers that ZeRO 3 shards), the number of data ranks and the ZeRO stage change only updates, and what
+/// weights and state need. Where stashes wait is no matter of passes.
 Parallelism with_same_passes(Parallelism job);
+
+/// How many of a stage's first layers are not like the others; `kByPolicy`: as the job says. Where it leaves them to
+/// stages, that is none in passes, and whatever needs least in memory and update.
+struct OwnLayers {
+  static constexpr std::int32_t kByPolicy = -1;
+  std::int32_t again = kByPolicy;    ///< transformer layers that run again (`layers_to_recompute`)
+  std::int32_t sharded = kByPolicy;  ///< layers that are sharded as by ZeRO 3
+};
 
 /// A stage, as far as its passes go.
 struct StageUse {
-  StageSeconds seconds{};
+  StageSeconds seconds{};  ///< as if something hid all weights on their way, and without coding of messages
   StageActivations activations{};
-  StageMemory messages{};  ///< only the bytes of its messages
-  DeviceParameters parameters{};
+  StageMemory messages{};  ///< only the bytes of its messages, as computed
+  StageHolding holding{};
 };
 
 /// What passes of layers and stages take and keep, for all jobs that agree in `with_same_passes`. A search prices
 /// thousands of jobs, and tens of passes. Safe to use from several threads.
 class JobPasses {
  public:
-  /// Layers that run again, kinds of the layers, and of their neighbours.
+  /// What is the stage's own, kinds of the layers, and of their neighbours.
   using Key = std::vector<std::int32_t>;
-  static constexpr std::int32_t kByPolicy = -1;  ///< as many layers run again as the job says
 
   /// `network` must outlive this. `alike`: what `first_alike` says of its layers, if it is known already.
   JobPasses(const Network& network, const Cluster& cluster, const KernelRates& rates, const Parallelism& job,
@@ -50,9 +58,8 @@ class JobPasses {
   JobPasses& operator=(const JobPasses&) = delete;
 
   /// Stages with the same key differ only in names.
-  Key key_of(const LayerRange& range, std::int32_t again) const;
-  /// `again`: how many of its first layers (`layers_to_recompute`).
-  std::shared_ptr<const StageUse> stage(const LayerRange& range, std::int32_t again, const Key& key) const;
+  Key key_of(const LayerRange& range, const OwnLayers& own) const;
+  std::shared_ptr<const StageUse> stage(const LayerRange& range, const OwnLayers& own, const Key& key) const;
   std::span<const LayerSpec> own_layers(const LayerRange& range) const {
     return std::span(network_.layers).subspan(range.begin, range.end - range.begin);
   }
@@ -66,8 +73,13 @@ class JobPasses {
   double model_flops() const { return model_flops_; }
 
  private:
-  StageUse passes_of(const LayerRange& range, std::int32_t again) const;
-  void set_messages(const LayerRange& range, StageMemory& memory) const;
+  /// Of a layer, alone.
+  struct LayerSeconds {
+    StageSeconds once;   ///< as the job says
+    StageSeconds again;  ///< its whole forward runs again
+  };
+  static LayerSeconds both_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock);
+  StageUse passes_of(const LayerRange& range, const OwnLayers& own) const;
   LayerLeast least_of(std::size_t layer) const;
 
   const Network& network_;
@@ -75,8 +87,8 @@ class JobPasses {
   std::vector<std::int32_t> alike_;
   bool plain_chain_ = false;
   double model_flops_ = 0;
-  std::vector<StageSeconds> layers_;      ///< by layer, alone
-  std::vector<StageSeconds> recomputed_;  ///< the same where its whole forward runs again
+  std::vector<LayerSeconds> layers_;
+  std::vector<LayerSeconds> sharded_;  ///< the same where ZeRO 3 shards the layer; empty: stages have no such choice
   std::vector<DeviceParameters> parameters_;
   std::vector<Ticks> layer_forward_;
   std::vector<LayerLeast> least_;

@@ -27,6 +27,11 @@ bool JobShape::masks(const LayerSpec& layer) const {
   return parallelism.dropout.value_or(has_biases && layer.bias);
 }
 
+JobShape fully_sharded(JobShape shape) {
+  shape.parallelism.zero = ZeroStage::kWeights;
+  return shape;
+}
+
 bool keeps_mask(LayerKind kind) {
   return kind == LayerKind::kAttention || kind == LayerKind::kMlp || kind == LayerKind::kMoe ||
          kind == LayerKind::kLatentAttention || kind == LayerKind::kMamba;

@@ -78,6 +78,17 @@ void check_shards(const Parallelism& job, bool experts) {
     throw Error(
         "parallelism: compressed gradients: expected a ZeRO stage of at most 1, which reduces them once an update");
   }
+  if (job.zero_by_layer && (job.zero == ZeroStage::kWeights || job.adapter_rank > 0 || job.gradient_share < 1)) {
+    throw Error(
+        "parallelism: sharded layers: expected a ZeRO stage of at most 2 for the others, and neither adapters nor "
+        "compressed gradients");
+  }
+  for (const std::int32_t bits : {job.activation_bits, job.activation_grad_bits}) {
+    if (bits < 0 || bits > 8 * job.precision.activation_bytes) {
+      throw Error("parallelism: compressed activations: expected 1 to " +
+                  std::to_string(8 * job.precision.activation_bytes) + " bits, found " + std::to_string(bits));
+    }
+  }
   if (job.shard_group == 0) return;
   const std::string group = "parallelism: shard group" + in_brackets(job.shard_group);
   if (job.shard_group < 0 || job.replicas() % job.shard_group != 0) {

@@ -95,12 +95,21 @@ struct Parallelism {
   MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
   bool formatted_head = false;                ///< the head's products are in `format`, too
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
-  std::int64_t adapter_rank = 0;   ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
-  LoraTargets adapter_targets{};   ///< what has adapters
-  std::int64_t shard_group = 0;    ///< ZeRO shards over so many neighbours of the ranks that hold the same weights, and
-                                   ///< every such group holds all of them (MiCS); 0: over all ranks
-  double gradient_share = 1;       ///< bytes of a gradient on its way to other ranks, relative to those of one that is
-                                   ///< not compressed
+  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
+  LoraTargets adapter_targets{};  ///< what has adapters
+  std::int64_t shard_group = 0;   ///< ZeRO shards over so many neighbours of the ranks that hold the same weights, and
+                                  ///< every such group holds all of them (MiCS); 0: over all ranks
+  double gradient_share = 1;      ///< bytes of a gradient on its way to other ranks, relative to those of one that is
+                                  ///< not compressed
+  /// Beside `zero` the first layers of every stage are sharded as by ZeRO 3, as many as counts say (OSDP). Without
+  /// counts a stage has the passes of `zero`, and the memory and the update of ZeRO 3, than which no counts are better.
+  bool zero_by_layer = false;
+  /// Of every stage some stashes are on the host between forward and backward, as counts say. Without counts a stage
+  /// keeps nothing, than which no counts are better.
+  bool offload_by_stage = false;
+  /// Bits of a number of an activation, and of its gradient, on the way between stages; 0: as they are computed.
+  std::int32_t activation_bits = 0;
+  std::int32_t activation_grad_bits = 0;
   double storage_bytes_per_s = 0;  ///< storage devices keep the state of the optimizer and update it, so many bytes a
                                    ///< second for every device of the job (Smart-Infinity); 0: devices do it themselves
 

@@ -24,7 +24,7 @@ struct WorkBlock {
   Ticks time = 0;
   std::int64_t stash = 0;     ///< what it adds on each device: from its start if more than 0, from its end if less
   std::vector<Input> inputs;  ///< of the same microbatch; blocks that stand before this one
-  Action action{};            ///< of microbatch 0
+  Action action{};            ///< of the first microbatch that it is of
 };
 
 /// A block and its microbatch.
@@ -35,9 +35,12 @@ struct BlockRun {
   friend bool operator==(const BlockRun&, const BlockRun&) = default;
 };
 
-/// m microbatches of the same blocks, on devices with limits.
+/// m microbatches of the same blocks, on devices with limits. Where devices share a stage and take its microbatches in
+/// turn, blocks are those of the `together` microbatches after which the turns come again, and what is called a
+/// microbatch of the problem stands for so many.
 struct BlockProblem {
   std::int32_t num_devices = 0;
+  std::int64_t together = 1;
   std::vector<WorkBlock> blocks;
   std::vector<std::int64_t> limits;  ///< of the stashes of every device
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "schedules/lowering/pair_cost.hpp"
 #include "sim/order_search/window_bound.hpp"
 
 namespace plumb {
@@ -43,8 +44,7 @@ class BlockChains {
       kept += block.stash;
       for (const std::int32_t c : on) {
         const WorkBlock& other = problem_.block(c);
-        const bool same_stage = other.action.stage == block.action.stage;
-        if (other.stash < 0 && same_stage && !leads_to(frees, c)) kept += other.stash;
+        if (other.stash < 0 && is_of_same(other, block) && !leads_to(frees, c)) kept += other.stash;
       }
     }
     return kept;
@@ -70,7 +70,7 @@ class BlockChains {
       std::int64_t left = problem_.block(taker).stash;
       for (const std::int32_t c : on) {
         const WorkBlock& other = problem_.block(c);
-        if (other.stash >= 0 || other.action.stage != problem_.block(taker).action.stage) continue;
+        if (other.stash >= 0 || !is_of_same(other, problem_.block(taker))) continue;
         if (!leads_to(taker, c)) return std::nullopt;
         sum += -other.stash * from_to(taker, c);
         left += other.stash;
@@ -81,6 +81,11 @@ class BlockChains {
   }
 
  private:
+  /// Of one stage and one of the microbatches of the problem's blocks.
+  static bool is_of_same(const WorkBlock& one, const WorkBlock& other) {
+    return one.action.stage == other.action.stage && one.action.microbatch == other.action.microbatch;
+  }
+
   const BlockProblem& problem_;
   std::size_t size_;
   std::vector<Ticks> from_;
@@ -94,6 +99,51 @@ Ticks least_of(const std::vector<std::int32_t>& on, Value value) {
 }
 
 bool has_limit(std::int64_t limit) { return limit < std::numeric_limits<std::int64_t>::max() / 8; }
+
+constexpr Ticks kNoCost = std::numeric_limits<Ticks>::max() / 4;
+
+/// Of two blocks of one device in a pair, as lowering prices it.
+Ticks pair_of_blocks(const StageCosts& costs, const WorkBlock& one, const WorkBlock& other) {
+  const auto half = [&](const WorkBlock& block) {
+    lowering::PairHalf made =
+        lowering::communication_half(costs.times[index(block.action.stage)], block.action.op, false);
+    made.alone = block.time;
+    return made;
+  };
+  const auto given = [&](const WorkBlock& block) {
+    return lowering::given_pair_time(costs.times[index(block.action.stage)].pairs, one.action.op, other.action.op);
+  };
+  std::optional<Ticks> time;
+  if (given(one) > 0 && given(other) > 0) time = (given(one) + given(other)) / 2;
+  return lowering::pair_time(half(one), half(other), time);
+}
+
+/// The cheapest assignment of rows to columns, by sets of columns that the first rows have taken. Few rows.
+Ticks least_assignment(const std::vector<std::vector<Ticks>>& cost) {
+  const std::size_t size = cost.size();
+  std::vector<Ticks> least(std::size_t{1} << size, kNoCost);
+  least[0] = 0;
+  for (std::size_t taken = 0; taken < least.size(); ++taken) {
+    if (least[taken] == kNoCost) continue;
+    std::size_t row = 0;
+    for (std::size_t rest = taken; rest != 0; rest &= rest - 1) ++row;
+    for (std::size_t column = 0; row < size && column < size; ++column) {
+      const std::size_t bit = std::size_t{1} << column;
+      if ((taken & bit) == 0) least[taken | bit] = std::min(least[taken | bit], least[taken] + cost[row][column]);
+    }
+  }
+  return least.back();
+}
+
+/// What pairs can leave of a device whose blocks have these costs in pairs: above so many kinds of passes only what
+/// holds for each alone.
+Ticks twice_least_work(const std::vector<std::vector<Ticks>>& cost) {
+  constexpr std::size_t kMostKinds = 12;
+  if (cost.size() <= kMostKinds) return least_assignment(cost);
+  Ticks sum = 0;
+  for (const std::vector<Ticks>& row : cost) sum += std::ranges::min(row);
+  return sum;
+}
 
 }  // namespace
 
@@ -165,6 +215,57 @@ LeastRate least_rate(const BlockProblem& problem) {
   }
   for (const MemoryRound& round : memory_rounds(problem)) raise(round.round, round.apart);
   return least;
+}
+
+PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs) {
+  const auto on = blocks_by_device(problem);
+  PairedWork work{.twice_work = std::vector<Ticks>(on.size()), .twice_each = std::vector<Ticks>(problem.blocks.size())};
+  std::vector<Ticks> shortest(problem.blocks.size());
+  for (std::size_t d = 0; d < on.size(); ++d) {
+    std::vector<std::vector<Ticks>> cost(on[d].size(), std::vector<Ticks>(on[d].size()));
+    for (std::size_t i = 0; i < on[d].size(); ++i) {
+      const WorkBlock& one = problem.block(on[d][i]);
+      Ticks& least = shortest[static_cast<std::size_t>(on[d][i])] = one.time;
+      for (std::size_t j = 0; j < on[d].size(); ++j) {
+        cost[i][j] = pair_of_blocks(costs, one, problem.block(on[d][j]));
+        least = std::min(least, cost[i][j]);
+      }
+      cost[i][i] = std::min(cost[i][i], 2 * one.time);
+      work.twice_each[static_cast<std::size_t>(on[d][i])] = std::min(cost[i][i], 2 * least);
+    }
+    work.twice_work[d] = on[d].empty() ? 0 : twice_least_work(cost);
+  }
+  for (std::size_t b = 0; b < shortest.size(); ++b) problem.blocks[b].time = shortest[b];
+  return work;
+}
+
+Ticks least_makespan_with_pairs(const BlockProblem& problem, const PairedWork& work, std::int64_t num_microbatches) {
+  const std::int64_t m = num_microbatches;
+  const std::vector<Ticks> heads = heads_of(problem);
+  const std::vector<Ticks> tails = tails_of(problem);
+  const auto on = blocks_by_device(problem);
+  Ticks bound = 0;
+  for (std::size_t b = 0; b < heads.size(); ++b) {
+    bound = std::max(bound, heads[b] + std::max(problem.blocks[b].time, m * work.twice_each[b] / 2) + tails[b]);
+  }
+  for (std::size_t d = 0; d < on.size(); ++d) {
+    if (on[d].empty()) continue;
+    Ticks head = kNoCost;
+    Ticks tail = kNoCost;
+    for (const std::int32_t b : on[d]) {
+      head = std::min(head, heads[static_cast<std::size_t>(b)]);
+      tail = std::min(tail, tails[static_cast<std::size_t>(b)]);
+    }
+    bound = std::max(bound, head + m * work.twice_work[d] / 2 + tail);
+  }
+  for (const MemoryRound& round : memory_rounds(problem)) {
+    const auto takes = static_cast<std::size_t>(round.takes);
+    // The last of those left over may be in a pair with the one before it.
+    const std::int64_t left = std::max<std::int64_t>(0, (m - 1) % round.apart - 1);
+    const Ticks last = heads[takes] + (m - 1) / round.apart * round.round + left * work.twice_each[takes] / 2;
+    bound = std::max(bound, last + problem.blocks[takes].time + tails[takes]);
+  }
+  return bound;
 }
 
 }  // namespace plumb

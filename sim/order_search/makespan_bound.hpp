@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/costs/stage_costs.hpp"
 #include "sim/order_search/block_problem.hpp"
 
 namespace plumb {
@@ -45,5 +46,26 @@ struct LeastRate {
   double per_microbatch() const { return static_cast<double>(ticks) / static_cast<double>(microbatches); }
 };
 LeastRate least_rate(const BlockProblem& problem);
+
+/// What overlapped pairs can leave of the work of a problem.
+struct PairedWork {
+  /// Twice the time that a device needs at least for one microbatch of all its blocks, alone and in pairs.
+  std::vector<Ticks> twice_work;
+  /// By block: twice the time that each further instance of it takes of its device at least.
+  std::vector<Ticks> twice_each;
+};
+
+/// Makes every block of `problem`, whose times are those of `costs` on devices of speed 1, as short as alone or in any
+/// pair, and says what pairs leave of the devices' work.
+///
+/// A pair starts when both halves may and hands on both results at its end, so a chain is no shorter than the shortest
+/// times of its blocks. A device's work is covered by single blocks and pairs. Every pass is in one of them, so half of
+/// the cheapest assignment of each kind of pass to a partner (itself: alone twice, or with another microbatch) is no
+/// more than they take for each microbatch. That is the bound of fractional perfect matchings.
+PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs);
+
+/// As `least_makespan` for orders in which any two blocks of a device may be a pair. `problem` is what
+/// `shorten_by_pairs` left.
+Ticks least_makespan_with_pairs(const BlockProblem& problem, const PairedWork& work, std::int64_t num_microbatches);
 
 }  // namespace plumb

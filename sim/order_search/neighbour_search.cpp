@@ -198,7 +198,8 @@ std::string why_no_steps(const Schedule& schedule) {
   for (const DeviceList& list : schedule.devices) {
     for (const Action& action : list.actions) {
       if (action.merged != 0) return "it has actions on several microbatches";
-      if (!can_move(action.op) && action.op != Op::kU) return "its lists hold more than passes and updates";
+      const bool stays = action.op == Op::kU || action.op == Op::kReduceGrad;
+      if (!can_move(action.op) && !stays) return "its lists hold more than passes and updates";
     }
   }
   return "";

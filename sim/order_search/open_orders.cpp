@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-using StageOp = std::pair<std::int32_t, Op>;
+using StageOp = std::tuple<std::int32_t, Op, std::int64_t>;  ///< and the first microbatch
 
 /// The numbers of the blocks of every device, by what they are.
 std::map<StageOp, std::int32_t> blocks_on(const BlockProblem& problem, std::int32_t device) {
@@ -22,7 +22,8 @@ std::map<StageOp, std::int32_t> blocks_on(const BlockProblem& problem, std::int3
   for (std::int32_t b = 0; b < problem.size(); ++b) {
     const WorkBlock& block = problem.block(b);
     if (std::ranges::find(block.devices, device) == block.devices.end()) continue;
-    blocks[{static_cast<std::int32_t>(block.action.stage), block.action.op}] = b;
+    const auto microbatch = static_cast<std::int64_t>(index(block.action.microbatch));
+    blocks[{static_cast<std::int32_t>(block.action.stage), block.action.op, microbatch}] = b;
   }
   return blocks;
 }
@@ -75,7 +76,7 @@ bool has_open_orders(const Schedule& schedule) {
 }
 
 BlockProblem with_given_orders(BlockProblem problem, const Schedule& schedule) {
-  const std::int64_t m = schedule.num_microbatches;
+  const std::int64_t m = schedule.num_microbatches / problem.together;
   problem.after.assign(static_cast<std::size_t>(problem.size() * m), BlockRun{.block = -1, .microbatch = 0});
   problem.microbatches = m;
   for (std::size_t d = 0; d < schedule.devices.size(); ++d) {
@@ -84,10 +85,12 @@ BlockProblem with_given_orders(BlockProblem problem, const Schedule& schedule) {
     std::map<std::int32_t, std::int64_t> last;
     BlockRun before{.block = -1, .microbatch = 0};
     for (const Action& action : schedule.devices[d].actions) {
-      if (action.op == Op::kU) continue;
-      const auto found = blocks.find({static_cast<std::int32_t>(action.stage), action.op});
+      if (action.op == Op::kU || action.op == Op::kReduceGrad) continue;
+      const auto microbatch = static_cast<std::int64_t>(action.microbatch);
+      const auto found =
+          blocks.find({static_cast<std::int32_t>(action.stage), action.op, microbatch % problem.together});
       if (found == blocks.end()) throw Error(where + to_string(action) + " is no pass of this device here");
-      const BlockRun run{.block = found->second, .microbatch = static_cast<std::int64_t>(action.microbatch)};
+      const BlockRun run{.block = found->second, .microbatch = microbatch / problem.together};
       const auto [known, is_new] = last.emplace(run.block, run.microbatch);
       if (!is_new && run.microbatch <= known->second) {
         throw Error(where + to_string(action) + " comes behind microbatch " + std::to_string(known->second) +

@@ -97,14 +97,16 @@ Schedule repetend_schedule(Schedule frame, const BlockProblem& problem, const Re
   frame.devices.assign(on.size(), {});
   for (std::size_t d = 0; d < on.size(); ++d) {
     if (on[d].empty()) continue;
-    const DevicePeriods periods(places_of(problem, repetend, on[d]), repetend, frame.num_microbatches);
+    const DevicePeriods periods(places_of(problem, repetend, on[d]), repetend,
+                                frame.num_microbatches / problem.together);
     ListBuilder list;
     const auto write = [&](std::int32_t block, std::int64_t microbatch) {
-      const Action action = action_of(problem.block(block), microbatch);
+      const Action action = action_of(problem, {block, microbatch});
       list.add_all({&action, 1});
     };
     for (std::int64_t q = 0; q < std::min(periods.full_begin(), periods.end()); ++q) periods.write_period(q, write);
-    list.repeat(periods.full_end() - periods.full_begin(), {.microbatch = repetend.microbatches},
+    list.repeat(periods.full_end() - periods.full_begin(),
+                {.microbatch = repetend.microbatches * static_cast<std::int32_t>(problem.together)},
                 [&] { periods.write_period(periods.full_begin(), write); });
     for (std::int64_t q = periods.full_end(); q < periods.end(); ++q) periods.write_period(q, write);
     frame.devices[d] = list.take();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "models/costs/longest_edge.hpp"
 #include "schedules/catalogue/pass_costs.hpp"
@@ -13,8 +14,23 @@ namespace {
 
 constexpr double kLimitRounding = 1e-6;  // limits such as 0.1 units have no exact double
 
-std::int32_t device_of_stage(const Schedule& schedule, std::int32_t stage) {
-  return static_cast<std::int32_t>(schedule.placement[0][static_cast<std::size_t>(stage)].front());
+constexpr std::int64_t kMostBlocks = 1'000;
+
+std::int32_t device_of_stage(const Schedule& schedule, std::int32_t stage, std::int64_t microbatch) {
+  return static_cast<std::int32_t>(device_of(schedule, {}, StageId{stage}, microbatch));
+}
+
+bool holds_stage(const Schedule& schedule, std::int32_t device, std::int32_t stage) {
+  return std::ranges::count(schedule.placement[0][static_cast<std::size_t>(stage)], DeviceId{device}) > 0;
+}
+
+/// After so many microbatches the turns of all stages come again; more than `kMostBlocks`: too many.
+std::int64_t turns_together(const Schedule& schedule) {
+  std::int64_t together = 1;
+  for (const auto& holders : schedule.placement[0]) {
+    if (together <= kMostBlocks) together = std::lcm(together, std::ssize(holders));
+  }
+  return together;
 }
 
 /// Stages, each after those that feed it.
@@ -40,10 +56,17 @@ class BlockWriter {
   BlockWriter(const Schedule& schedule, const BlockCosts& costs)
       : schedule_(schedule), costs_(costs), rules_(schedule), stashes_(stashes_of(costs, schedule)) {
     problem_.num_devices = schedule.num_devices;
+    problem_.together = turns_together(schedule);
     problem_.limits = limits();
   }
 
   BlockProblem write() {
+    for (microbatch_ = 0; microbatch_ < problem_.together; ++microbatch_) add_microbatch();
+    return std::move(problem_);
+  }
+
+ private:
+  void add_microbatch() {
     const std::vector<std::int32_t> order = stages_in_order(schedule_, rules_);
     const auto stages = static_cast<std::size_t>(schedule_.num_stages);
     std::vector<std::int32_t> forwards(stages, -1);
@@ -59,10 +82,8 @@ class BlockWriter {
       add(*stage, Op::kW, {});
       problem_.blocks.back().inputs.push_back({.block = backward, .delay = 0});
     }
-    return std::move(problem_);
   }
 
- private:
   static std::vector<StagePasses> stashes_of(const BlockCosts& costs, const Schedule& schedule) {
     ScheduleParams params{.num_devices = schedule.num_devices, .num_microbatches = 1};
     params.costs = [&costs](std::int32_t) { return costs.stages; };
@@ -76,8 +97,9 @@ class BlockWriter {
     const StageTimes& times = costs_.stages.times[s];
     WorkBlock block;
     block.name = std::to_string(stage) + std::string(kOpNames[static_cast<std::size_t>(op)]);
-    block.devices = {device_of_stage(schedule_, stage)};
-    block.action = plumb::action_of(stage, op, 0);
+    if (problem_.together > 1) block.name += std::to_string(microbatch_);
+    block.devices = {device_of_stage(schedule_, stage, microbatch_)};
+    block.action = plumb::action_of(stage, op, microbatch_);
     const Ticks time = op == Op::kF ? times.f : op == Op::kB ? times.b : op == Op::kI ? times.i : times.w;
     block.time = on_device(time, block.devices.front());
     block.stash = op == Op::kF   ? stash.f.stash
@@ -101,8 +123,8 @@ class BlockWriter {
 
   /// Of the value that `source` hands to `stage`.
   Ticks delay(Op op, std::size_t source, std::int32_t stage) const {
-    const std::int32_t from = device_of_stage(schedule_, static_cast<std::int32_t>(source));
-    const std::int32_t to = device_of_stage(schedule_, stage);
+    const std::int32_t from = device_of_stage(schedule_, static_cast<std::int32_t>(source), microbatch_);
+    const std::int32_t to = device_of_stage(schedule_, stage, microbatch_);
     if (from == to) return 0;
     if (costs_.stages.comm || costs_.cluster == nullptr) return costs_.stages.comm.value_or(0);
     const Route route = costs_.cluster->route(DeviceId{from}, DeviceId{to});
@@ -132,7 +154,7 @@ class BlockWriter {
     std::int64_t lasting = 0;
     std::int64_t passing = 0;
     for (std::int32_t stage = 0; stage < schedule_.num_stages; ++stage) {
-      if (device_of_stage(schedule_, stage) != device) continue;
+      if (!holds_stage(schedule_, device, stage)) continue;
       const StageMemory& memory = costs_.stages.memory[static_cast<std::size_t>(stage)];
       lasting += memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
       const std::int64_t workspace = std::max(
@@ -149,13 +171,15 @@ class BlockWriter {
   DependencyRules rules_;
   std::vector<StagePasses> stashes_;
   BlockProblem problem_;
+  std::int64_t microbatch_ = 0;  ///< of those whose blocks the problem has
 };
 
-/// F, B, I, W and updates; an R drops and makes stashes again, moves take them elsewhere.
+/// F, B, I, W, sums of gradients and updates; an R drops and makes stashes again, moves take them elsewhere.
 bool has_only_passes(const Schedule& schedule) {
   return std::ranges::all_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::all_of(list.actions,
-                               [](const Action& action) { return action.op <= Op::kW || action.op == Op::kU; });
+    return std::ranges::all_of(list.actions, [](const Action& action) {
+      return action.op <= Op::kW || action.op == Op::kU || action.op == Op::kReduceGrad;
+    });
   });
 }
 
@@ -163,8 +187,12 @@ bool has_only_passes(const Schedule& schedule) {
 
 std::string why_no_blocks(const Schedule& schedule) {
   if (schedule.placement.size() != 1) return "it has several copies of the model";
-  const bool replicated = std::ranges::any_of(schedule.placement[0], [](const auto& on) { return on.size() != 1; });
-  if (replicated) return "a stage has several holders";
+  const std::int64_t together = turns_together(schedule);
+  if (together > 1 && together * schedule.num_stages * 3 > kMostBlocks) return "its stages have too many holders";
+  if (schedule.num_microbatches % together != 0) {
+    return "the turns of its stages come again after " + std::to_string(together) +
+           " microbatches, which do not divide its number of them";
+  }
   if (schedule.slices || !schedule.microbatch_sizes.empty()) return "its microbatches are not alike";
   if (!schedule.recompute.empty()) return "it recomputes activations";
   if (schedule.vocabulary || !schedule.extras.empty() || !schedule.extra_edges.empty()) return "it has extra work";
@@ -181,16 +209,21 @@ BlockProblem schedule_blocks(const Schedule& schedule, const BlockCosts& costs) 
   return BlockWriter(schedule, costs).write();
 }
 
-Action action_of(const WorkBlock& block, std::int64_t microbatch) {
-  Action action = block.action;
-  action.microbatch = MicrobatchId{static_cast<std::int32_t>(microbatch)};
+Action action_of(const BlockProblem& problem, const BlockRun& run) {
+  Action action = problem.block(run.block).action;
+  const std::int64_t first = run.microbatch * problem.together;
+  action.microbatch = MicrobatchId{static_cast<std::int32_t>(first) + static_cast<std::int32_t>(action.microbatch)};
   return action;
 }
 
 void add_updates(Schedule& schedule) {
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
-    const auto device = static_cast<std::size_t>(device_of_stage(schedule, stage));
-    schedule.devices[device].actions.push_back(plumb::action_of(stage, Op::kU, 0));
+    const std::vector<DeviceId>& holders = schedule.placement[0][static_cast<std::size_t>(stage)];
+    for (const DeviceId holder : holders) {
+      std::vector<Action>& list = schedule.devices[index(holder)].actions;
+      if (holders.size() > 1) list.push_back(plumb::action_of(stage, Op::kReduceGrad, -1));
+      list.push_back(plumb::action_of(stage, Op::kU, 0));
+    }
   }
 }
 
@@ -198,7 +231,7 @@ Schedule with_orders(Schedule frame, const BlockProblem& problem, const BlockOrd
   frame.devices.assign(orders.size(), {});
   for (std::size_t d = 0; d < orders.size(); ++d) {
     for (const BlockRun& run : orders[d]) {
-      frame.devices[d].actions.push_back(action_of(problem.block(run.block), run.microbatch));
+      frame.devices[d].actions.push_back(action_of(problem, run));
     }
   }
   add_updates(frame);

@@ -19,7 +19,8 @@ struct BlockCosts {
   bool split = false;                ///< I and W are blocks of their own, otherwise B
 };
 
-/// Why `schedule` has no blocks that are the same for every microbatch on one device each; empty where it has.
+/// Why `schedule` has no blocks that are the same for every microbatch on one device each, or for every so many where
+/// several devices hold a stage; empty where it has.
 std::string why_no_blocks(const Schedule& schedule);
 
 /// The work of `schedule` for one microbatch, without its order: F of every stage, then B, or I and W. An edge between
@@ -30,10 +31,11 @@ BlockProblem schedule_blocks(const Schedule& schedule, const BlockCosts& costs);
 
 using BlockOrders = std::vector<std::vector<BlockRun>>;  ///< by device
 
-/// Actions of a block for one microbatch.
-Action action_of(const WorkBlock& block, std::int64_t microbatch);
+/// What a block of the problem does for one of its microbatches.
+Action action_of(const BlockProblem& problem, const BlockRun& run);
 
-/// `frame` with these orders for its lists, and an update of every stage at the end of its device's.
+/// `frame` with these orders for its lists, and an update of every stage at the end of its devices', behind a sum of
+/// gradients where there are several.
 Schedule with_orders(Schedule frame, const BlockProblem& problem, const BlockOrders& orders);
 
 /// Appends the updates of the stages of every device.

@@ -37,6 +37,19 @@ bool has_halves(const Schedule& schedule) {
   });
 }
 
+/// Whether several devices hold a stage and take its microbatches in turn.
+bool has_shared_stages(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.placement, [](const auto& replica) {
+    return std::ranges::any_of(replica, [](const auto& holders) { return holders.size() > 1; });
+  });
+}
+
+bool has_whole_backwards(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kB; });
+  });
+}
+
 std::int64_t passes_of(const Schedule& schedule) {
   std::int64_t passes = 0;
   for (const DeviceList& list : schedule.devices) passes += expanded_size(list);
@@ -74,6 +87,11 @@ class ScheduleSearcher {
   void search_from(const SearchStart& start) {
     if (has_open_orders(start.schedule)) return fill(start);
     offer(OrderOrigin::kGiven, start.name, start.schedule);
+    if (has_shared_stages(start.schedule) && why_no_blocks(start.schedule).empty()) {
+      SearchStart open{.name = start.name, .schedule = start.schedule};
+      for (DeviceList& list : open.schedule.devices) list = {};
+      fill(open);
+    }
     if (!start.rules) return;
     VariedCounts varied = vary_counts(*start.rules, search_.run(start.schedule), search_.simulations, search_.seed);
     answer_.simulations += varied.simulations;
@@ -100,9 +118,9 @@ class ScheduleSearcher {
     family.name = start.name + (split ? ", split backwards" : ", whole backwards");
     const BlockProblem problem = with_given_orders(blocks_of(start.schedule, split), start.schedule);
     check_blocks(problem, family.name);
-    family.bound = least_makespan(problem, search_.params.num_microbatches);
+    family.bound = least_makespan(problem, microbatches_of(problem));
     family.rate = least_rate(problem);
-    const BlockOrders filled = completed_orders(problem, search_.params.num_microbatches);
+    const BlockOrders filled = completed_orders(problem, microbatches_of(problem));
     if (filled.empty()) {
       family.refused = "nothing was found that keeps what is given and fits";
     } else {
@@ -127,6 +145,11 @@ class ScheduleSearcher {
     Schedule frame = looped_schedule("searched", search_.params, in_v ? 2 : 1, 1);
     if (in_v) place_in_v(frame);
     return frame;
+  }
+
+  /// As the problem counts them.
+  std::int64_t microbatches_of(const BlockProblem& problem) const {
+    return search_.params.num_microbatches / problem.together;
   }
 
   BlockProblem blocks_of(const Schedule& schedule, bool split) const {
@@ -198,7 +221,7 @@ class ScheduleSearcher {
   }
 
   void prove(const Schedule& frame, const BlockProblem& problem, const BlockOrders& best, SearchedFamily& family) {
-    const std::int64_t m = search_.params.num_microbatches;
+    const std::int64_t m = microbatches_of(problem);
     if (m * problem.size() > kMostPassesOfTree || best.empty()) return;
     const Ticks known = makespan_of(problem, best, m);
     const ProvedMakespan proved = prove_makespan(problem, m, {.orders = {}, .found = known, .bound = family.bound},
@@ -269,20 +292,38 @@ class ScheduleSearcher {
     });
   }
 
+  /// Of all orders and pairs of the same passes; 0: not known, where backwards are whole and in halves, or devices
+  /// are not all of speed 1.
+  Ticks bound_of_pairs(const Schedule& schedule) const {
+    const bool split = has_halves(schedule);
+    if (split && has_whole_backwards(schedule)) return 0;
+    const OrderRun run = search_.run(schedule);
+    const bool unlike =
+        run.cluster != nullptr &&
+        std::ranges::any_of(run.cluster->devices, [](const DeviceSpec& device) { return device.speed != 1.0; });
+    if (unlike) return 0;
+    BlockProblem problem = blocks_of(schedule, split);
+    const PairedWork work = shorten_by_pairs(problem, run.costs);
+    return least_makespan_with_pairs(problem, work, microbatches_of(problem));
+  }
+
   Ticks bound_of(const SearchedOrder& order) const {
     const Schedule& schedule = order.schedule;
-    if (!why_no_blocks(schedule).empty() || has_overlapped_pairs(schedule)) return 0;
+    if (!why_no_blocks(schedule).empty()) return 0;
+    if (has_overlapped_pairs(schedule)) return bound_of_pairs(schedule);
     const bool split = has_halves(schedule);
     if (search_.start) {
       const Ticks known = bounds_of_fills_[split ? 1 : 0];
-      return known > 0 ? known : least_makespan(blocks_of(schedule, split), search_.params.num_microbatches);
+      return known > 0 ? known : bound_of_blocks(blocks_of(schedule, split));
     }
     for (const bool in_v : {false, true}) {
       const auto known = bounds_.find({in_v, split});
       if (known != bounds_.end() && frame_of(in_v).placement == schedule.placement) return known->second;
     }
-    return least_makespan(blocks_of(schedule, split), search_.params.num_microbatches);
+    return bound_of_blocks(blocks_of(schedule, split));
   }
+
+  Ticks bound_of_blocks(const BlockProblem& problem) const { return least_makespan(problem, microbatches_of(problem)); }
 
   const ScheduleSearch& search_;
   ScheduleSearchAnswer answer_;

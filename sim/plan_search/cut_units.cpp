@@ -43,8 +43,8 @@ PlanJob job_of_units(const PlanJob& job) {
   in.units.clear();
   in.num_layers = job.units.size() - 1;
   in.price = [price = job.price, units = job.units](const Parallelism& parallelism, const Partition& partition,
-                                                    std::int32_t places, const std::vector<std::int32_t>& recomputed) {
-    PricedStages stages = price(parallelism, in_layers(partition, units), places, recomputed);
+                                                    std::int32_t places, const StageChoices& choices) {
+    PricedStages stages = price(parallelism, in_layers(partition, units), places, choices);
     if (stages.least && partition.num_stages() + 1 == units.size()) stages.least = least_of_units(*stages.least, units);
     return stages;
   };

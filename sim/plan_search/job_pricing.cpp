@@ -49,8 +49,12 @@ std::vector<double> place_prices(const Cluster& cluster, std::int64_t devices_pe
   return prices;
 }
 
-void price_host_copies(StageCosts& costs, double host_bytes_per_s) {
+/// At the speed that is given instead of that of the cluster's link, too.
+void price_host_copies(PricedStages& stages, double host_bytes_per_s) {
   if (host_bytes_per_s <= 0) return;
+  StageCosts& costs = stages.costs;
+  HostLink& link = stages.pipeline.host_link;
+  if (link.bytes_per_s > 0) link = {.latency_ns = link.latency_ns, .bytes_per_s = host_bytes_per_s};
   for (std::size_t s = 0; s < costs.times.size(); ++s) {
     const double seconds = static_cast<double>(stash_bytes(costs.memory[s])) / host_bytes_per_s;
     const Ticks ticks = std::max<Ticks>(1, std::llround(seconds * 1e9 * static_cast<double>(costs.base.ticks_per_ns)));
@@ -88,6 +92,7 @@ struct ChoiceHash {
     add(choice.microbatch_size);
     add(static_cast<std::int64_t>(choice.zero));
     add(static_cast<std::int64_t>(choice.recompute));
+    add((choice.zero_by_layer ? 1 : 0) + (choice.offload_by_stage ? 2 : 0));
     return hash;
   }
 };
@@ -160,29 +165,36 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
                          const PricingLimits& limits) {
   if (is_profiled(network)) {
     return [network, cluster = alike(cluster), limits](const Parallelism& parallelism, const Partition& partition,
-                                                       std::int32_t, const std::vector<std::int32_t>&) {
+                                                       std::int32_t, const StageChoices& choices) {
       PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
       stages.runtime = limits.runtime;
       for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));
-      price_host_copies(stages.costs, limits.host_bytes_per_s);
+      price_host_copies(stages, limits.host_bytes_per_s);
+      for (StageMemory& memory : stages.costs.memory) {
+        if (parallelism.offload_by_stage && choices.offloaded.empty()) memory.stash.clear();
+      }
       stages.price_per_hour = place_prices(cluster, 1, cluster.devices.size());
       return stages;
     };
   }
   const auto known = std::make_shared<PricesByChoice>(network, cluster, rates);
   return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
-                         const std::vector<std::int32_t>& recomputed) {
+                         const StageChoices& choices) {
     const std::shared_ptr<const JobPrices> prices = known->of(parallelism);
-    JobCosts job = prices->costs(partition, places, recomputed);
+    JobCosts job = prices->costs(partition, places, choices);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     stages.least = std::move(job.least);
     stages.recomputable = prices->recomputable(partition);
+    for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+      const LayerRange range = partition.range(s);
+      stages.shardable.push_back(static_cast<std::int32_t>(range.end - range.begin));
+    }
     stages.stage_update = job.stage_update;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
     }
-    price_host_copies(stages.costs, limits.host_bytes_per_s);
+    price_host_copies(stages, limits.host_bytes_per_s);
     stages.price_per_hour =
         place_prices(known->cluster(), parallelism.devices_per_stage(), stages.pipeline.devices.size());
     return stages;

@@ -170,8 +170,9 @@ AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallel
   hide_communication(layers.costs);
   both.paired = prices_of(job, whole, layers, places);
   if (parallelism.recompute == ActivationRecompute::kFitted && !layers.recomputable.empty()) {
-    set_spared(job.price(parallelism, finest, places, std::vector<std::int32_t>(layers.recomputable.size(), 0)),
-               job.price(parallelism, finest, places, layers.recomputable), both);
+    const std::vector<std::int32_t> nowhere(layers.recomputable.size(), 0);
+    set_spared(job.price(parallelism, finest, places, {.recomputed = nowhere}),
+               job.price(parallelism, finest, places, {.recomputed = layers.recomputable}), both);
   }
   return both;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/jobs/parallelism.hpp"
+#include "models/jobs/stage_choices.hpp"
 #include "models/stages/partition.hpp"
 
 namespace plumb {
@@ -23,9 +24,8 @@ struct PipelinePlan {
   /// By stage: how many positions hold it and take its microbatches in turn; empty: as the schedule says, one each.
   std::vector<std::int32_t> replicas{};
 
-  /// By stage: how many of its first layers run again in the backward, chosen so that it fits (`kFitted`); empty: as
-  /// `parallelism` says.
-  std::vector<std::int32_t> recomputed{};
+  /// By stage, chosen so that it fits, where `parallelism` leaves it to stages.
+  StageChoices choices{};
 
   /// Of the pipeline's own stages; 1 where stages are replicated.
   std::int64_t stages_per_place() const {
@@ -34,6 +34,20 @@ struct PipelinePlan {
   std::int64_t num_devices() const { return places * parallelism.devices_per_stage(); }
   friend bool operator==(const PipelinePlan&, const PipelinePlan&) = default;
 };
+
+/// What is left of the choices of stages when they are made: the same policy for all stages where one says as much.
+struct MadeChoices {
+  ActivationRecompute recompute = ActivationRecompute::kNone;
+  ZeroStage zero = ZeroStage::kNone;
+  bool zero_by_layer = false;
+  bool offload_by_stage = false;
+  StageChoices of_stages{};
+};
+
+/// Whether a job leaves some choices to every stage by itself.
+inline bool is_fitted(const Parallelism& job) {
+  return job.recompute == ActivationRecompute::kFitted || job.zero_by_layer || job.offload_by_stage;
+}
 
 /// A plan with the figures of its simulation.
 struct ScoredPlan {

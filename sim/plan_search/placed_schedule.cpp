@@ -12,6 +12,7 @@
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/offload.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
 #include "sim/simulate.hpp"
 
@@ -25,8 +26,8 @@ std::string why_not(const Schedule& schedule, const PipelinePlan& plan, const St
   if (!schedule.extras.empty()) return "it has work of its own";
   if (schedule.slices && !named) return "it cuts microbatches into slices, whose costs are only in proportion";
   if (!schedule.microbatch_sizes.empty()) return "its microbatches differ in size";
-  const bool recomputes = plan.parallelism.recompute == ActivationRecompute::kFull ||
-                          std::ranges::any_of(plan.recomputed, [](std::int32_t count) { return count > 0; });
+  const bool recomputes =
+      plan.parallelism.recompute == ActivationRecompute::kFull || chooses_some(plan.choices.recomputed);
   for (const DeviceList& list : schedule.devices) {
     for (const Action& action : list.actions) {
       if (action.op == Op::kR && recomputes) {
@@ -120,7 +121,11 @@ Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
   }
   const std::string why = why_not(schedule, plan, stages.costs, named);
   if (!why.empty()) throw Error("schedule '" + plan.schedule + "': " + why);
-  return schedule;
+  if (!chooses_some(plan.choices.offloaded)) return schedule;
+  if (stages.pipeline.host_link.bytes_per_s == 0 && stages.costs.times.front().evict == 0) {
+    throw Error("plan: stashes on the host need a link to it, which the cluster does not have");
+  }
+  return with_offload(std::move(schedule), plan.choices.offloaded);
 }
 
 bool is_asynchronous(const PipelinePlan& plan) {
@@ -202,135 +207,10 @@ PlanRun run_placed_plan(const PipelinePlan& plan, const PricedStages& stages, co
 
 SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price) {
   const std::int32_t places = *std::max_element(plan.order.begin(), plan.order.end()) + 1;
-  SimulatedPlan simulated{.stages = price(plan.parallelism, plan.partition, places, plan.recomputed)};
+  SimulatedPlan simulated{.stages = price(plan.parallelism, plan.partition, places, plan.choices)};
   simulated.schedule = placed(plan_schedule(plan, simulated.stages, true), plan.order);
   simulated.score = run_placed_plan(plan, simulated.stages, simulated.schedule).score;
   return simulated;
-}
-
-namespace {
-
-using Counts = std::vector<std::int32_t>;
-using ByteCounts = std::vector<std::int64_t>;
-
-constexpr int kMostRounds = 24;
-
-/// Adds layers to the counts of a plan until it fits.
-class RecomputeFitting {
- public:
-  RecomputeFitting(PipelinePlan plan, const StagePricing& price, bool named)
-      : plan_(std::move(plan)), price_(price), named_(named), places_(std::ranges::max(plan_.order) + 1) {}
-
-  SimulatedPlan run() {
-    const PricedStages least = price_(plan_.parallelism, plan_.partition, places_, {});
-    most_ = least.recomputable;
-    most_.resize(plan_.partition.num_stages(), 0);
-    plan_.recomputed.assign(most_.size(), 0);
-    spared_.resize(most_.size());
-    take_prices();
-    for (std::size_t s = 0; s < most_.size() && !found_.stages.costs.memory.empty(); ++s) {
-      const std::int64_t all = stash_bytes(found_.stages.costs.memory[s]) - stash_bytes(least.costs.memory[s]);
-      if (most_[s] > 0) spared_[s] = std::max<std::int64_t>(0, all / most_[s]);
-    }
-    in_flight_ = peak_in_flight(found_.schedule);
-    for (int round = 0; round < kMostRounds; ++round) {
-      // What lists prove is known without a simulation.
-      const ByteCounts proved = excess_by_place(found_.stages, found_.schedule);
-      if (std::ranges::max(proved) > 0 && add_layers(proved)) {
-        take_prices();
-        continue;
-      }
-      PlanRun simulated = run_placed_plan(plan_, found_.stages, found_.schedule);
-      found_.score = std::move(simulated.score);
-      if (found_.score.fits() || !add_layers(simulated.excess_bytes)) break;
-      take_prices();
-    }
-    found_.score.plan = plan_;
-    return std::move(found_);
-  }
-
- private:
-  void take_prices() {
-    found_.stages = price_(plan_.parallelism, plan_.partition, places_, plan_.recomputed);
-    found_.schedule = placed(plan_schedule(plan_, found_.stages, named_), plan_.order);
-  }
-
-  /// Layers for as many bytes as each place is above what it can use. False: there are not enough of them.
-  bool add_layers(const ByteCounts& excess) {
-    Counts more = plan_.recomputed;
-    for (std::size_t place = 0; place < excess.size(); ++place) {
-      for (std::int64_t left = excess[place]; left > 0;) {
-        const std::size_t stage = most_sparing(place, more);
-        if (stage == most_.size()) return false;
-        const std::int64_t each = in_flight_[stage] * spared_[stage];
-        const std::int64_t added = std::min<std::int64_t>(most_[stage] - more[stage], (left + each - 1) / each);
-        more[stage] += static_cast<std::int32_t>(added);
-        left -= added * each;
-      }
-    }
-    const bool changed = more != plan_.recomputed;
-    plan_.recomputed = std::move(more);
-    return changed;
-  }
-
-  /// Of the stages of `place` with layers left, the one of which a layer spares most; the number of stages: none.
-  std::size_t most_sparing(std::size_t place, const Counts& counts) const {
-    std::size_t best = most_.size();
-    std::int64_t most = 0;
-    for (const auto& replica : found_.schedule.placement) {
-      for (std::size_t s = 0; s < replica.size(); ++s) {
-        const bool here = std::ranges::any_of(replica[s], [&](DeviceId holder) { return index(holder) == place; });
-        const std::int64_t spares = in_flight_[s] * spared_[s];
-        if (!here || counts[s] == most_[s] || spares <= most) continue;
-        best = s;
-        most = spares;
-      }
-    }
-    return best;
-  }
-
-  PipelinePlan plan_;
-  const StagePricing& price_;
-  bool named_;
-  std::int32_t places_;
-  Counts most_;           ///< by stage: layers that can run again
-  ByteCounts spared_;     ///< by stage: of a microbatch, by one of them
-  ByteCounts in_flight_;  ///< by stage: microbatches
-  SimulatedPlan found_;
-};
-
-/// With the policy that says the same, where one does.
-PipelinePlan plainly(PipelinePlan plan, const Counts& most) {
-  const bool none = std::ranges::all_of(plan.recomputed, [](std::int32_t count) { return count == 0; });
-  if (!none && (plan.recomputed != most || !plan.parallelism.flash_attention)) return plan;
-  plan.parallelism.recompute = none ? ActivationRecompute::kNone : ActivationRecompute::kFull;
-  plan.recomputed.clear();
-  return plan;
-}
-
-}  // namespace
-
-bool recomputes_layers(const PipelinePlan& plan) { return plan.parallelism.recompute >= ActivationRecompute::kFull; }
-
-SimulatedPlan fitted_plan(const PipelinePlan& plan, const StagePricing& price, bool named) {
-  const bool asks = plan.parallelism.recompute == ActivationRecompute::kFitted && plan.recomputed.empty();
-  if (!asks) return simulate_plan(plan, price);
-  SimulatedPlan found = RecomputeFitting(plan, price, named).run();
-  found.score.plan = plainly(std::move(found.score.plan), found.stages.recomputable);
-  return found;
-}
-
-PlanTrial told_of(const SimulatedPlan& fitted) {
-  return {.score = fitted.score,
-          .recompute = fitted.score.plan.parallelism.recompute,
-          .recomputed = fitted.score.plan.recomputed,
-          .simulated = true};
-}
-
-void take_recompute(const PlanTrial& trial, PipelinePlan& plan) {
-  if (plan.parallelism.recompute != ActivationRecompute::kFitted) return;
-  plan.parallelism.recompute = trial.recompute;
-  plan.recomputed = trial.recomputed;
 }
 
 Schedule shown_schedule(const PipelinePlan& plan, const PricedStages& stages) {
@@ -340,7 +220,7 @@ Schedule shown_schedule(const PipelinePlan& plan, const PricedStages& stages) {
 std::vector<StageDelays> plan_delays(const PipelinePlan& plan, const StagePricing& price) {
   if (!is_asynchronous(plan)) return {};
   const std::int32_t places = *std::max_element(plan.order.begin(), plan.order.end()) + 1;
-  const PricedStages stages = price(plan.parallelism, plan.partition, places, plan.recomputed);
+  const PricedStages stages = price(plan.parallelism, plan.partition, places, plan.choices);
   const Schedule schedule = shown_schedule(plan, stages);
   return stage_delays(schedule, lower(schedule, stages.costs, &stages.pipeline));
 }

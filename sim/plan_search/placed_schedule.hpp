@@ -49,25 +49,6 @@ struct SimulatedPlan {
 /// Prices and simulates `plan`. Throws `Error` for what cannot be.
 SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price);
 
-/// Simulates `plan`. Where its policy is `kFitted` without counts, it gets them first: of every stage as few layers run
-/// again as let its place keep the microbatches that the schedule has in flight there, found by simulating with more
-/// and more of them; stages of one place in the order of what a layer spares. With none at all the plan is one without
-/// recomputation, with all of them one of full. Where not even all layers let it fit, so says the score.
-///
-/// In a fixed order longer passes make no step shorter, so with one stage on every place hardly any other counts are
-/// better (a layer more than needed may be taken where layers are not alike); this is not proved.
-/// `named` as for `plan_schedule`; throws what that throws.
-SimulatedPlan fitted_plan(const PipelinePlan& plan, const StagePricing& price, bool named);
-
-/// What another process has to be told of it.
-PlanTrial told_of(const SimulatedPlan& fitted);
-
-/// Gives `plan` the policy and the counts that the trial found for it; nothing where it is not `kFitted`.
-void take_recompute(const PlanTrial& trial, PipelinePlan& plan);
-
-/// Whether some layers of `plan` run again.
-bool recomputes_layers(const PipelinePlan& plan);
-
 /// The schedule of `plan`, placed, over as few updates as show its steady state: what a page shows and what delays are
 /// counted on. The same as that of `simulate_plan` where it flushes.
 Schedule shown_schedule(const PipelinePlan& plan, const PricedStages& stages);

@@ -33,6 +33,7 @@ struct PricedStages {
   std::shared_ptr<const std::vector<LayerLeast>> least{};
   /// By stage: how many of its layers can run again in the backward; empty: none.
   std::vector<std::int32_t> recomputable{};
+  std::vector<std::int32_t> shardable{};  ///< by stage: how many of its layers ZeRO 3 can shard; empty: none
   /// What is in the update of every stage beside that of its layers: where a place has several stages, its part of what
   /// a place needs for all of them together.
   Ticks stage_update = 0;
@@ -40,15 +41,14 @@ struct PricedStages {
   std::string_view runtime{};
 };
 
-/// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be. `recomputed`: by stage, how
-/// many of its layers run again in the backward; empty: as `parallelism` says. Where that is `kFitted`, no counts make
-/// a stage faster or smaller than the price without any.
+/// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be. Where the parallelism leaves
+/// a choice to stages (`is_fitted`), no `choices` make a stage faster or smaller than the price without any.
 ///
 /// The bounds of the search rely on three properties, without `stage_update`: no pass or update of a stage takes less
 /// than that of any part of it, no stage needs less memory than any part of it, and all stages together take and need
 /// no less than the whole network as one stage (but for a nanosecond of rounding per stage and pass).
 using StagePricing = std::function<PricedStages(const Parallelism& parallelism, const Partition& partition,
-                                                std::int32_t places, const std::vector<std::int32_t>& recomputed)>;
+                                                std::int32_t places, const StageChoices& choices)>;
 
 /// The job that a plan is made for.
 struct PlanJob {
@@ -84,10 +84,8 @@ struct PlanRanges {
 
 /// What came of simulating one plan of a search, as far as another process has to be told.
 struct PlanTrial {
-  std::optional<ScoredPlan> score{};  ///< of a plan that whoever asks knows
-  /// What became of a plan with the policy `kFitted`: its policy and its counts (`PipelinePlan::recomputed`).
-  ActivationRecompute recompute = ActivationRecompute::kFitted;
-  std::vector<std::int32_t> recomputed{};
+  std::optional<ScoredPlan> score{};        ///< of a plan that whoever asks knows
+  MadeChoices made{};                       ///< of a plan that leaves some to its stages
   Partition roomier{};                      ///< a cut to try as well, since this one does not fit; empty: none
   std::vector<std::int64_t> spare_bytes{};  ///< by place: what it leaves free
   std::string refused{};                    ///< why nothing came of it

@@ -12,6 +12,8 @@ PlanKind plan_kind(const PipelinePlan& plan) {
                                     job.expert,
                                     job.data,
                                     static_cast<std::int64_t>(job.zero),
+                                    job.zero_by_layer ? 1 : 0,
+                                    job.offload_by_stage ? 1 : 0,
                                     static_cast<std::int64_t>(job.recompute),
                                     job.microbatch_size};
   return {std::move(degrees), plan.places, plan.schedule, plan.chunks, plan.replicas};

@@ -18,6 +18,7 @@
 #include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/closest_plans.hpp"
 #include "sim/plan_search/cut_units.hpp"
+#include "sim/plan_search/fitted_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
@@ -176,7 +177,7 @@ class Search {
 
   std::shared_ptr<const PricedStages> priced(const SearchPart& part, const PipelinePlan& plan) const {
     const std::int32_t places = *std::max_element(part.order.begin(), part.order.end()) + 1;
-    return std::make_shared<const PricedStages>(job_.price(plan.parallelism, part.partition, places, plan.recomputed));
+    return std::make_shared<const PricedStages>(job_.price(plan.parallelism, part.partition, places, plan.choices));
   }
   Opened open_cut(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
@@ -228,10 +229,10 @@ class Search {
     PlanTrial trial;
     try {
       const PipelinePlan plan = plan_of(part);
-      if (plan.parallelism.recompute == ActivationRecompute::kFitted) {
+      if (is_fitted(plan.parallelism)) {
         const SimulatedPlan fitted = fitted_plan(plan, job_.price, named_);
         trial = told_of(fitted);
-        if (recomputes_layers(fitted.score.plan)) find_room(part, fitted.schedule, trial);
+        if (is_open(plan.parallelism, fitted.score.plan)) find_room(part, fitted.schedule, trial);
         return trial;
       }
       const auto stages = part.stages ? part.stages : priced(part, plan);
@@ -272,11 +273,10 @@ class Search {
         .score = trial.score, .refused = trial.refused, .simulated = trial.simulated, .skipped = trial.skipped};
     if (!opened.score) return opened;
     PipelinePlan& plan = opened.score->plan = plan_of(part);
-    const bool fitted = plan.parallelism.recompute == ActivationRecompute::kFitted;
-    take_recompute(trial, plan);
-    // Other counts of layers that run again are not tried, so the bound stays where some do.
-    if (fitted && recomputes_layers(plan)) opened.left_out = part.bound;
-    opened.stages = part.stages && !fitted ? part.stages : priced(part, plan);
+    const Parallelism asked = plan.parallelism;
+    take_choices(trial, plan);
+    if (is_open(asked, plan)) opened.left_out = part.bound;
+    opened.stages = part.stages && !is_fitted(asked) ? part.stages : priced(part, plan);
     if (trial.roomier.bounds.empty()) return opened;
     SearchPart& again = opened.parts.emplace_back(part);
     again.partition = trial.roomier;
@@ -409,7 +409,8 @@ class Search {
     answer_.exhausted = bound >= best_;
     answer_.cut_short = answer_.unpriced > 0 || queue_.least_bound() < best_;
     if (answer_.best.empty()) {
-      answer_.closest = closest_.find([&](const PipelinePlan& plan) { return simulate_plan(plan, job_.price).score; });
+      answer_.closest =
+          closest_.find([&](const PipelinePlan& plan) { return fitted_plan(plan, job_.price, true).score; });
     }
     if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing_;
   }

@@ -24,11 +24,12 @@ struct PlannerLimit {
   std::size_t layers = 0;
   std::int32_t devices = 0;
 };
-constexpr std::array kLimits{PlannerLimit{"dapple", 200, 16},        PlannerLimit{"alpa", 2000, 64},
-                             PlannerLimit{"piper", 200, 32},         PlannerLimit{"dnn-partitioning", 500, 64},
-                             PlannerLimit{"slicegraph", 200, 64},    PlannerLimit{"spp", 200, 16},
-                             PlannerLimit{"diffusionpipe", 200, 16}, PlannerLimit{"bapipe", 200, 64},
-                             PlannerLimit{"pipe-torch", 500, 64},    PlannerLimit{"galvatron", 500, 64}};
+/// None of ravnest, whose clusters are for peers of unlike memory.
+constexpr std::array kLimits{
+    PlannerLimit{"dapple", 200, 16},           PlannerLimit{"alpa", 2000, 64},      PlannerLimit{"piper", 200, 32},
+    PlannerLimit{"dnn-partitioning", 500, 64}, PlannerLimit{"slicegraph", 200, 64}, PlannerLimit{"spp", 200, 16},
+    PlannerLimit{"diffusionpipe", 200, 16},    PlannerLimit{"bapipe", 200, 64},     PlannerLimit{"pipe-torch", 500, 64},
+    PlannerLimit{"galvatron", 500, 64},        PlannerLimit{"ravnest", 0, 0}};
 constexpr PlannerLimit kOtherwise{"", 500, 64};
 
 bool is_affordable(const Planner& planner, std::size_t layers, std::int64_t devices) {

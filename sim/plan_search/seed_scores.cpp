@@ -12,6 +12,7 @@
 #include <tbb/parallel_for.h>
 
 #include "models/ground/error.hpp"
+#include "sim/plan_search/fitted_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_kinds.hpp"
@@ -198,7 +199,7 @@ std::vector<ScoredPlan> SeedSearch::score(const std::vector<PipelinePlan>& plans
     if (!trials[at].score) continue;
     all.push_back(*trials[at].score);
     all.back().plan = plans[at];
-    take_recompute(trials[at], all.back().plan);
+    take_choices(trials[at], all.back().plan);
   }
   return all;
 }

@@ -31,6 +31,7 @@ Plan plan_whale(const PlanProblem& problem);
 Plan plan_osdp(const PlanProblem& problem);
 Plan plan_oobleck(const PlanProblem& problem);
 Plan plan_petals(const PlanProblem& problem);
+Plan plan_ravnest(const PlanProblem& problem);
 Plan plan_helix(const PlanProblem& problem);
 
 }  // namespace plumb

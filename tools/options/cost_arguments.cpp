@@ -199,12 +199,13 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   Parallelism parallelism = arguments.job.parallelism(precision, matrix_format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
-  const std::vector<std::int32_t> recomputed = arguments.job.recomputed_layers();
+  const StageChoices choices = arguments.job.stage_choices();
   if (shape.recompute && parallelism.recompute >= ActivationRecompute::kFull) {
     throw Error("--recompute: the schedule recomputes whole stages already, expected no recompute of whole layers");
   }
-  if (shape.vocabulary && !recomputed.empty()) {
-    throw Error("--recompute: the schedule divides the vocabulary, expected no counts of layers by stage");
+  if (shape.vocabulary && choices != StageChoices{}) {
+    throw Error(
+        "--recompute, --shard-layers: the schedule divides the vocabulary, expected no counts of layers by stage");
   }
   const std::int64_t ranks = parallelism.tensor * parallelism.context * parallelism.data;
   check_devices(cluster, shape.num_devices * ranks, arguments.cluster,
@@ -221,7 +222,7 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
       load_partition(arguments.partition, {layers, arguments.network}, shape.num_layer_stages(), layer_times);
   JobCosts job = shape.vocabulary
                      ? vocabulary_job_costs(network, *input.partition, machine, parallelism, *shape.vocabulary)
-                     : job_costs(network, *input.partition, machine, parallelism, recomputed);
+                     : job_costs(network, *input.partition, machine, parallelism, choices);
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
   input.description = network.name + " on " + cluster.name + job_text(parallelism) + ", layers " +

@@ -7,6 +7,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -58,8 +59,13 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
       .whole("shard-group", shard_group, {},
              "ZeRO shards over groups of so many neighbouring ranks (MiCS) (default: over all)")
+      .text("shard-layers", shard_layers, "LIST",
+            "of every stage so many of the first layers are sharded as by ZeRO 3, the others as --zero says: 4-2-0 "
+            "(OSDP)")
       .real("compress-gradients", compress_gradients, {},
             "bytes of reduced gradients, relative to those not compressed (default: 1)")
+      .text("compress-messages", compress_messages, "BITS",
+            "bits of a number on the way between stages, such as 4, or 4,8: of activations and of gradients (AQ-SGD)")
       .real("storage-update", storage_update, {},
             "storage devices keep and update the optimizer's state: GB/s for each device (Smart-Infinity)")
       .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
@@ -75,8 +81,8 @@ bool JobArguments::any() const {
                         no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
                         overlap_experts || cp_by_heads;
   return described || degrees.any() || switched || capacity || imbalance || lora.any() || shard_group ||
-         compress_gradients || storage_update || !dispatcher.empty() || !captured.empty() ||
-         !weight_gradients.empty() || !rates.empty();
+         compress_gradients || storage_update || !shard_layers.empty() || !compress_messages.empty() ||
+         !dispatcher.empty() || !captured.empty() || !weight_gradients.empty() || !rates.empty();
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
@@ -114,6 +120,7 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   job.shard_group = shard_group.value_or(job.shard_group);
   if (storage_update) job.storage_bytes_per_s = *storage_update * 1e9;
   job.gradient_share = compress_gradients.value_or(job.gradient_share);
+  job.zero_by_layer |= !shard_layers.empty();
   if (!described || precision) job.precision = precision.value_or(kMixedPrecision);
   if (!described || precision) job.format = format;
   if (const auto recompute = layer_recompute_of(degrees.recompute)) {
@@ -124,12 +131,31 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   set_captured(job);
   set_experts(job);
   set_memory(job);
+  set_compression(job);
   return job;
 }
 
-std::vector<std::int32_t> JobArguments::recomputed_layers() const {
-  const auto recompute = layer_recompute_of(degrees.recompute);
-  return recompute ? recompute->by_stage : std::vector<std::int32_t>{};
+StageChoices JobArguments::stage_choices() const {
+  StageChoices choices;
+  if (const auto recompute = layer_recompute_of(degrees.recompute)) choices.recomputed = recompute->by_stage;
+  if (shard_layers.empty()) return choices;
+  const auto counts = layer_recompute_of("layers=" + shard_layers);
+  if (!counts || counts->by_stage.empty()) {
+    throw Error("--shard-layers: expected how many layers of every stage, such as 4-2-0, found '" + shard_layers + "'");
+  }
+  choices.sharded = counts->by_stage;
+  return choices;
+}
+
+void JobArguments::set_compression(Parallelism& job) const {
+  if (compress_messages.empty()) return;
+  const std::size_t comma = std::min(compress_messages.find(','), compress_messages.size());
+  const auto bits = [](const std::string& text) {
+    return static_cast<std::int32_t>(parse_whole(text, {1, 32}, "--compress-messages"));
+  };
+  job.activation_bits = bits(compress_messages.substr(0, comma));
+  job.activation_grad_bits =
+      comma == compress_messages.size() ? job.activation_bits : bits(compress_messages.substr(comma + 1));
 }
 
 void JobArguments::set_captured(Parallelism& job) const {

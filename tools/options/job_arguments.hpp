@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/jobs/parallelism.hpp"
+#include "models/jobs/stage_choices.hpp"
 #include "models/kernels/kernel_rates.hpp"
 #include "tools/options/job_degrees.hpp"
 #include "tools/options/lora_arguments.hpp"
@@ -36,7 +37,9 @@ struct JobArguments {
   std::string captured;
   bool no_prefetch = false;
   std::optional<std::int64_t> shard_group;
+  std::string shard_layers;  ///< "4-2-0": how many of the first layers of every stage
   std::optional<double> compress_gradients;
+  std::string compress_messages;  ///< bits, "4", or of activations and gradients, "4,8"
   std::optional<double> storage_update;
   std::optional<Parallelism> described;  ///< by a launch file: what no option says
   std::string rates;                     ///< document of the devices' rates; empty: built in
@@ -50,14 +53,15 @@ struct JobArguments {
 
   /// Without a precision: that of the launch file, or mixed. Throws `Error` for values out of range.
   Parallelism parallelism(const std::optional<Precision>& precision, MatrixFormat format) const;
-  /// How many of the first layers of every stage run again; empty: as `parallelism` says.
-  std::vector<std::int32_t> recomputed_layers() const;
+  /// What single stages have otherwise than `parallelism` says. Throws `Error` for what is no list of counts.
+  StageChoices stage_choices() const;
   KernelRates rates_of(const DeviceSpec& device) const;
 
  private:
   void set_experts(Parallelism& job) const;
   void set_captured(Parallelism& job) const;
   void set_memory(Parallelism& job) const;
+  void set_compression(Parallelism& job) const;
 };
 
 }  // namespace plumb

@@ -68,11 +68,28 @@ std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
   return chosen;
 }
 
-std::vector<ZeroStage> zeros_of(const std::string& list) {
-  if (list.empty()) return {ZeroStage::kNone, ZeroStage::kOptimizer};
-  std::vector<ZeroStage> chosen;
+/// A ZeRO stage, or with `fitted` that of all layers but those which are sharded as by ZeRO 3.
+struct ZeroChoice {
+  ZeroStage zero = ZeroStage::kNone;
+  bool fitted = false;
+
+  friend bool operator==(const ZeroChoice&, const ZeroChoice&) = default;
+};
+
+std::vector<ZeroChoice> zeros_of(const std::string& list) {
+  if (list.empty()) return {{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
+  std::vector<ZeroChoice> chosen;
+  const auto add = [&chosen](ZeroChoice choice) {
+    if (std::ranges::find(chosen, choice) == chosen.end()) chosen.push_back(choice);
+  };
   for (const std::string& name : split(list, ',')) {
-    chosen.push_back(static_cast<ZeroStage>(parse_whole(name, {0, 3}, "plan: --zero")));
+    if (name != "fitted") {
+      add({static_cast<ZeroStage>(parse_whole(name, {0, 3}, "plan: --zero (or fitted)"))});
+      continue;
+    }
+    // Both ends are choices of `fitted`, too; tried by themselves because that one shards only where memory is missing.
+    for (const ZeroStage end : {ZeroStage::kOptimizer, ZeroStage::kWeights}) add({end});
+    add({ZeroStage::kOptimizer, true});
   }
   return chosen;
 }
@@ -91,7 +108,7 @@ void check_measured(const PlanSearchArguments& arguments, const Network& network
   const auto other = [](auto none) { return [none](auto choice) { return choice != none; }; };
   const bool recompute = !arguments.recompute.empty() &&
                          std::ranges::any_of(recomputes_of(arguments.recompute), other(ActivationRecompute::kNone));
-  const bool zero = !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero), other(ZeroStage::kNone));
+  const bool zero = !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero), other(ZeroChoice{}));
   if (recompute || zero) {
     throw Error("network '" + network.name + "': has measured layers, expected no " +
                 (recompute ? "--recompute" : "--zero"));
@@ -106,7 +123,8 @@ struct DegreeChoices {
   Numbers expert{1};  ///< those that divide the devices of a stage are taken
   Numbers sizes{};
   std::vector<ActivationRecompute> recompute{ActivationRecompute::kNone};
-  std::vector<ZeroStage> zero{ZeroStage::kNone};
+  std::vector<ZeroChoice> zero{{}};
+  std::vector<bool> offload{false};
 };
 
 DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQuestion& question) {
@@ -128,6 +146,10 @@ DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQue
     check_measured(arguments, question.network);
     choices.data = {1};
   }
+  if (arguments.offload) choices.offload = {false, true};
+  if (arguments.offload && question.limits.host_bytes_per_s == 0 && question.cluster.host_link.bytes_per_s == 0) {
+    throw Error("plan: --offload needs the link to the host: expected --host-bandwidth, or a cluster with a host_link");
+  }
   choices.tensor = range_or(arguments.tensor, "plan: --tp", choices.tensor);
   choices.context = range_or(arguments.context, "plan: --cp", context);
   choices.expert = range_or(arguments.expert, "plan: --ep", expert);
@@ -146,13 +168,17 @@ void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Para
     if (job.devices_per_stage() % (job.expert_parts() * expert) != 0) continue;
     for (const std::int64_t size : choices.sizes) {
       for (const ActivationRecompute recompute : choices.recompute) {
-        for (const ZeroStage zero : choices.zero) {
-          if (zero != ZeroStage::kNone && job.replicas() == 1) continue;
-          job.expert = expert;
-          job.microbatch_size = size;
-          job.recompute = recompute;
-          job.zero = zero;
-          all.push_back(job);
+        for (const ZeroChoice& zero : choices.zero) {
+          if (zero != ZeroChoice{} && job.replicas() == 1) continue;
+          for (const bool offload : choices.offload) {
+            job.expert = expert;
+            job.microbatch_size = size;
+            job.recompute = recompute;
+            job.zero = zero.zero;
+            job.zero_by_layer = zero.fitted;
+            job.offload_by_stage = offload;
+            all.push_back(job);
+          }
         }
       }
     }
@@ -233,6 +259,7 @@ PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* r
   if (!runtime->splits_samples) narrow("--cp", arguments.context, {"1"}, {});
   if (!runtime->splits_experts) narrow("--ep", arguments.expert, {"1"}, {});
   if (arguments.computes && arguments.precision.empty()) check_format(arguments.computes->format, *runtime);
+  if (arguments.offload) throw Error("plan: --offload: no system is known to run such orders, expected --runtime none");
   if (arguments.asynchronous) throw Error("plan: --asynchronous: no system runs such orders, expected --runtime none");
   return arguments;
 }
@@ -317,11 +344,14 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
             "where stages may begin: at whole decoder layers (layers), or also between attention and MLP (blocks), "
             "which no system runs (default: layers)")
       .words(kCuts)
-      .text("zero", zero, "LIST", "ZeRO stages, 0 to 3, separated by commas (default: 0,1)")
+      .text("zero", zero, "LIST",
+            "ZeRO stages, 0 to 3, or of every stage as few layers by ZeRO 3 as fit (fitted), separated by commas "
+            "(default: 0,1)")
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
             "separated by commas (default: none,full)")
       .words(kRecomputes)
+      .flag("offload", offload, "stashes may wait on the host, of every stage as many as let it fit")
       .text("schedule", schedules, "LIST", "names of schedules, separated by commas (default: every synchronous one)")
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old");

@@ -38,8 +38,9 @@ struct PlanSearchArguments {
   std::string zero;
   std::string recompute;  ///< names separated by commas
   std::string schedules;
-  std::string runtime;  ///< the system that the plan is for (plan_runtimes.hpp); empty: none
-  std::string cut;      ///< "layers" or "blocks"; empty: layers
+  std::string runtime;   ///< the system that the plan is for (plan_runtimes.hpp); empty: none
+  std::string cut;       ///< "layers" or "blocks"; empty: layers
+  bool offload = false;  ///< stashes may be on the host, of every stage as many as let it fit
   bool asynchronous = false;
   std::optional<double> time_limit_s;
   std::optional<std::int64_t> simulations;

@@ -47,7 +47,7 @@ std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
   add_change(text, "dp", now.data, then.data);
   add_change(text, "samples per microbatch", now.microbatch_size, then.microbatch_size);
   add_change(text, "zero", std::int64_t{static_cast<int>(now.zero)}, std::int64_t{static_cast<int>(then.zero)});
-  add_change(text, "recompute", recompute(now, {}), recompute(then, plan.recomputed));
+  add_change(text, "recompute", recompute(now, {}), recompute(then, plan.choices.recomputed));
   if (job.partition.bounds != plan.partition.bounds && text.empty()) text = "the layers of the stages";
   return text.empty() ? "nothing" : text;
 }

@@ -230,7 +230,7 @@ void add_ranks(const PlanQuestion& question, const PipelinePlan& plan, OptionLin
     out.flag("recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
   }
   if (job.recompute == ActivationRecompute::kSelective) out.flag("recompute-granularity selective");
-  add_recomputed(plan.recomputed, out);
+  add_recomputed(plan.choices.recomputed, out);
   if (job.zero > ZeroStage::kOptimizer) throw Error("Megatron-LM has no ZeRO stage above 1 beside a pipeline");
 }
 

@@ -44,7 +44,8 @@ std::string degree_options(const PipelinePlan& plan, bool all) {
   if (all || job.expert_parts() != job.tensor) text += number("--etp", job.expert_parts());
   if (all || job.zero != ZeroStage::kNone) text += number("--zero", static_cast<int>(job.zero));
   if (all || job.recompute != ActivationRecompute::kNone)
-    text += " --recompute " + layer_recompute_text({.all = job.recompute, .by_stage = plan.recomputed});
+    text += " --recompute " + layer_recompute_text({.all = job.recompute, .by_stage = plan.choices.recomputed});
+  if (!plan.choices.sharded.empty()) text += " --shard-layers " + counts_text(plan.choices.sharded);
   return text;
 }
 

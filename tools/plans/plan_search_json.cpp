@@ -61,7 +61,9 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   }
   if (!staleness.empty()) json["staleness"] = std::move(staleness);
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
-  if (!plan.recomputed.empty()) json["recomputed_layers"] = plan.recomputed;
+  if (!plan.choices.recomputed.empty()) json["recomputed_layers"] = plan.choices.recomputed;
+  if (!plan.choices.sharded.empty()) json["sharded_layers"] = plan.choices.sharded;
+  if (!plan.choices.offloaded.empty()) json["offloaded_percent"] = plan.choices.offloaded;
   if (!score.fits()) json["missing_bytes"] = score.excess_bytes;
   return json;
 }

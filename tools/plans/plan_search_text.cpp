@@ -46,13 +46,6 @@ std::string order_text(const std::vector<std::int32_t>& order) {
   return text;
 }
 
-/// "3-1".
-std::string counts_text(const std::vector<std::int32_t>& counts) {
-  std::string text;
-  for (const std::int32_t count : counts) text += (text.empty() ? "" : "-") + std::to_string(count);
-  return text;
-}
-
 bool is_natural(const std::vector<std::int32_t>& order) {
   return std::is_sorted(order.begin(), order.end()) && order.back() + 1 == static_cast<std::int32_t>(order.size());
 }
@@ -132,8 +125,16 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
   add_memory(question, simulated, table);
   table.add_row({"layers", to_string(best.plan.partition)});
-  if (!best.plan.recomputed.empty()) {
-    table.add_row({"recomputed", "of every stage the first " + counts_text(best.plan.recomputed) + " layers"});
+  const StageChoices& choices = best.plan.choices;
+  if (!choices.recomputed.empty()) {
+    table.add_row({"recomputed", "of every stage the first " + counts_text(choices.recomputed) + " layers"});
+  }
+  if (!choices.sharded.empty()) {
+    table.add_row({"sharded", "of every stage the first " + counts_text(choices.sharded) +
+                                  " layers (as --partition counts them) as by ZeRO 3"});
+  }
+  if (!choices.offloaded.empty()) {
+    table.add_row({"on the host", counts_text(choices.offloaded) + " % of the stashes of every stage"});
   }
   if (cuts_inside_layers(question.network, best.plan.partition)) {
     table.add_row({"", "cut between attention and MLP, which no training system runs: --cut layers"});
@@ -265,8 +266,10 @@ std::string plan_line(const PipelinePlan& plan) {
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
           count(job.microbatch_size, "sample", "samples");
-  if (!plan.recomputed.empty()) {
-    text += ", recompute of " + counts_text(plan.recomputed) + " layers";
+  if (!plan.choices.sharded.empty()) text += ", ZeRO 3 of " + counts_text(plan.choices.sharded) + " layers";
+  if (!plan.choices.offloaded.empty()) text += ", " + counts_text(plan.choices.offloaded) + " % of stashes on the host";
+  if (!plan.choices.recomputed.empty()) {
+    text += ", recompute of " + counts_text(plan.choices.recomputed) + " layers";
   } else if (job.recompute != ActivationRecompute::kNone) {
     text += ", " + std::string(recompute_word(job.recompute)) + " recompute";
   }

@@ -17,8 +17,15 @@ TrialJson trial_to_json(const PlanTrial& trial) {
     const ScoredPlan& of = *trial.score;
     score = {of.step_ns, of.peak_bytes, of.excess_bytes, of.worst_place, of.bubble_fraction, of.price_per_hour};
   }
-  return {score,         trial.roomier.bounds, trial.refused,    trial.simulated,
-          trial.skipped, trial.recompute,      trial.recomputed, trial.spare_bytes};
+  const MadeChoices& made = trial.made;
+  const TrialJson choices{made.recompute,
+                          made.zero,
+                          made.zero_by_layer,
+                          made.offload_by_stage,
+                          made.of_stages.recomputed,
+                          made.of_stages.sharded,
+                          made.of_stages.offloaded};
+  return {score, trial.roomier.bounds, trial.refused, trial.simulated, trial.skipped, choices, trial.spare_bytes};
 }
 
 PlanTrial trial_from_json(const TrialJson& json) {
@@ -36,9 +43,15 @@ PlanTrial trial_from_json(const TrialJson& json) {
   trial.refused = json[2].get<std::string>();
   trial.simulated = json[3].get<bool>();
   trial.skipped = json[4].get<bool>();
-  trial.recompute = json[5].get<ActivationRecompute>();
-  trial.recomputed = json[6].get<std::vector<std::int32_t>>();
-  trial.spare_bytes = json[7].get<std::vector<std::int64_t>>();
+  const TrialJson& choices = json[5];
+  trial.made = {.recompute = choices[0].get<ActivationRecompute>(),
+                .zero = choices[1].get<ZeroStage>(),
+                .zero_by_layer = choices[2].get<bool>(),
+                .offload_by_stage = choices[3].get<bool>(),
+                .of_stages = {.recomputed = choices[4].get<std::vector<std::int32_t>>(),
+                              .sharded = choices[5].get<std::vector<std::int32_t>>(),
+                              .offloaded = choices[6].get<std::vector<std::int32_t>>()}};
+  trial.spare_bytes = json[6].get<std::vector<std::int64_t>>();
   return trial;
 }
 

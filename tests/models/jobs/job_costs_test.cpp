@@ -357,6 +357,35 @@ TEST_CASE("compressed gradients (Optimus-CC) travel as a share of their bytes, a
   CHECK(reduce_s(0.25) == doctest::Approx(reduce_s(1) / 4 + coding).epsilon(0.02));
 }
 
+TEST_CASE("compressed activations (AQ-SGD) travel in few bits, and both ends read and write what they code") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 4);
+  const auto costs = [&](std::int32_t forward, std::int32_t backward) {
+    const Parallelism job{.activation_bits = forward, .activation_grad_bits = backward};
+    return job_costs(network, partition, {cluster, 4, plain_rates()}, job).costs;
+  };
+  const StageCosts plain = costs(0, 0);
+  const StageCosts coded = costs(4, 8);
+  const std::int64_t bytes = plain.memory[1].output_bytes;
+  CHECK(coded.memory[1].output_bytes == bytes / 4);
+  CHECK(coded.memory[2].input_bytes == bytes / 4);
+  CHECK(coded.memory[1].input_grad_bytes == bytes / 2);
+  CHECK(coded.memory[0].output_grad_bytes == bytes / 2);
+  const double n = static_cast<double>(bytes) / cluster.devices.front().memory_bytes_per_s * 1e9;
+  const auto more = [&](std::size_t stage, Ticks StageTimes::*pass) {
+    return static_cast<double>(coded.times[stage].*pass - plain.times[stage].*pass);
+  };
+  // Value and code, and of activations what was sent for the same sample before, read and written.
+  CHECK(more(0, &StageTimes::f) == doctest::Approx(3.25 * n).epsilon(0.01));
+  CHECK(more(1, &StageTimes::f) == doctest::Approx(2 * 3.25 * n).epsilon(0.01));
+  CHECK(more(1, &StageTimes::i) == doctest::Approx(2 * 1.5 * n).epsilon(0.01));
+  CHECK(more(3, &StageTimes::b) == doctest::Approx(1.5 * n).epsilon(0.01));
+  CHECK(more(1, &StageTimes::w) == 0);
+  CHECK(coded.memory[1].stash == plain.memory[1].stash);
+  CHECK_THROWS_WITH_AS(costs(17, 8), "parallelism: compressed activations: expected 1 to 16 bits, found 17", Error);
+}
+
 TEST_CASE("storage devices (Smart-Infinity) update at their rate; gradients and weights pass the host's link") {
   const Network network = load_network("gpt2-xl");
   Cluster cluster = load_cluster("a100-8x8");

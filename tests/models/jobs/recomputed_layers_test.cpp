@@ -24,7 +24,7 @@ struct FourStages {
   Partition partition{{0, 7, 13, 19, network.layers.size()}};
 
   StageCosts costs(const Parallelism& job, const std::vector<std::int32_t>& counts = {}) const {
-    return job_costs(network, partition, {cluster, 4}, job, counts).costs;
+    return job_costs(network, partition, {cluster, 4}, job, {.recomputed = counts}).costs;
   }
 };
 

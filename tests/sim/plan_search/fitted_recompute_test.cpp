@@ -8,6 +8,7 @@
 #include "models/import/load_network.hpp"
 #include "models/network/network_io.hpp"
 #include "models/stages/whole_layers.hpp"
+#include "sim/plan_search/fitted_plan.hpp"
 #include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
@@ -70,7 +71,7 @@ std::int64_t fastest_of_all_counts(const PlanJob& job) {
     for (counts[0] = 0; counts[0] <= most[0]; ++counts[0]) {
       for (counts[1] = 0; counts[1] <= most[1]; ++counts[1]) {
         for (counts[2] = 0; counts[2] <= most[2]; ++counts[2]) {
-          plan.recomputed = counts;
+          plan.choices.recomputed = counts;
           const ScoredPlan score = simulate_plan(plan, job.price).score;
           if (score.fits() && (fastest == 0 || score.step_ns < fastest)) fastest = score.step_ns;
         }
@@ -129,7 +130,7 @@ TEST_CASE("in a looped schedule the stages of a place share the layers that run 
   CHECK(roomy.plan.parallelism.recompute == ActivationRecompute::kNone);
   const ScoredPlan tight = fitted_plan(plan, small_job(roomy.peak_bytes * 8 / 10).price, true).score;
   CHECK(tight.fits());
-  REQUIRE(tight.plan.recomputed.size() == 6);
+  REQUIRE(tight.plan.choices.recomputed.size() == 6);
   CHECK(tight.step_ns > roomy.step_ns);
   const ScoredPlan none = fitted_plan(plan, small_job(1000).price, true).score;
   CHECK_FALSE(none.fits());
@@ -180,7 +181,7 @@ TEST_CASE("as in vPipe's plan for BERT the first stages run the most again, and 
   const std::pair<ScoredPlan, std::int64_t> found = best(ActivationRecompute::kFitted);
   const ScoredPlan& fitted = found.first;
   CHECK(found.second > 40);  // cuts near the first ones
-  const std::vector<std::int32_t>& counts = fitted.plan.recomputed;
+  const std::vector<std::int32_t>& counts = fitted.plan.choices.recomputed;
   REQUIRE(counts.size() == 8);
   CHECK(std::ranges::is_sorted(counts, std::ranges::greater()));
   CHECK(counts.front() > 0);

@@ -114,7 +114,8 @@ TEST_CASE("the answer is never worse than any published planner's plan of the sh
   }
   for (const Planner& planner : planners()) {
     CAPTURE(planner.name);
-    CHECK(said.count(std::string(planner.name)) == 1);
+    const bool is_for_peers = planner.name == "ravnest";  // of unlike memory, which no job here has
+    CHECK(said.count(std::string(planner.name)) == (is_for_peers ? 0 : 1));
   }
 }
 

@@ -1,6 +1,11 @@
 #include "tools/options/job_arguments.hpp"
 
+#include <cstdint>
+#include <vector>
+
 #include <doctest/doctest.h>
+
+#include "models/ground/error.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -20,6 +25,34 @@ TEST_CASE("shard groups, compressed gradients and storage devices describe a job
   arguments.storage_update = 3;
   CHECK(arguments.any());
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).storage_bytes_per_s == 3e9);
+}
+
+TEST_CASE("layers that are sharded by themselves and messages in few bits are read, and what is neither is refused") {
+  JobArguments arguments;
+  arguments.shard_layers = "4-2-0";
+  CHECK(arguments.any());
+  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).zero_by_layer);
+  CHECK(arguments.stage_choices().sharded == std::vector<std::int32_t>{4, 2, 0});
+  CHECK(arguments.stage_choices().recomputed.empty());
+  arguments.degrees.recompute = "layers=1-0-0";
+  CHECK(arguments.stage_choices().recomputed == std::vector<std::int32_t>{1, 0, 0});
+  for (const char* wrong : {"4-", "four", "4-2-0-99999999999", "-1", "layers=4"}) {
+    CAPTURE(wrong);
+    arguments.shard_layers = wrong;
+    CHECK_THROWS_AS(arguments.stage_choices(), Error);
+  }
+  arguments = {};
+  arguments.compress_messages = "4";
+  CHECK(arguments.any());
+  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).activation_bits == 4);
+  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).activation_grad_bits == 4);
+  arguments.compress_messages = "4,8";
+  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).activation_grad_bits == 8);
+  for (const char* wrong : {"0", "4,", "4,8,8", "33", "few"}) {
+    CAPTURE(wrong);
+    arguments.compress_messages = wrong;
+    CHECK_THROWS_AS(arguments.parallelism({}, MatrixFormat::kBf16), Error);
+  }
 }
 
 }  // namespace plumb

@@ -1,11 +1,13 @@
 #include "tools/options/plan_search_arguments.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
 #include "models/network/vocabulary_rows.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tools/options/plan_runtimes.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -77,6 +79,27 @@ TEST_CASE("a precision that the devices do not have is refused before anything i
   CHECK_THROWS_WITH_AS(plan_question(job), doctest::Contains("products in fp8: A100 has no such products"), Error);
   job.precision = "mixed";
   CHECK_NOTHROW(plan_question(job));
+}
+
+TEST_CASE("choices that are left to stages are searched beside what all stages may have alike") {
+  PlanSearchArguments left = asked("gpt2-small", "none");
+  left.zero = "fitted";
+  left.recompute = "none";
+  left.data = "2";
+  left.tensor = left.microbatch_sizes = "1";
+  const auto count = [&](auto has) { return std::ranges::count_if(plan_question(left).ranges.parallelisms, has); };
+  CHECK(count([](const Parallelism&) { return true; }) == 3);  // ZeRO 1, ZeRO 3, and layer by layer
+  CHECK(count([](const Parallelism& job) { return job.zero_by_layer && job.zero == ZeroStage::kOptimizer; }) == 1);
+  CHECK(count([](const Parallelism& job) { return job.zero == ZeroStage::kWeights; }) == 1);
+  left.offload = true;
+  CHECK(count([](const Parallelism& job) { return job.offload_by_stage; }) == 3);
+  left.cluster = testing::in_source("tools/examples/a100_v100.json");
+  CHECK_THROWS_WITH_AS(plan_question(left), doctest::Contains("--offload needs the link to the host"), Error);
+  left.host_bandwidth = "25GB";
+  CHECK(count([](const Parallelism& job) { return job.offload_by_stage; }) == 3);
+  left.runtime = "megatron";
+  left.zero = "";
+  CHECK_THROWS_WITH_AS(plan_question(left), doctest::Contains("plan: --offload: no system is known"), Error);
 }
 
 TEST_CASE("tables of words are priced as Megatron-LM pads them, and as they are for other systems") {

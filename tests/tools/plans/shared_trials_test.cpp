@@ -45,6 +45,7 @@ std::string told(const PlanAnswer& answer) {
       text += score.plan.schedule + " " + std::to_string(score.plan.places) + " " + std::to_string(score.step_ns) +
               " " + std::to_string(score.peak_bytes) + " " + std::to_string(score.bubble_fraction);
       for (const std::size_t bound : score.plan.partition.bounds) text += " " + std::to_string(bound);
+      text += ", " + counts_text(score.plan.choices.recomputed) + ", " + counts_text(score.plan.choices.offloaded);
       text += "\n";
     }
   }
@@ -55,7 +56,10 @@ std::string told(const PlanAnswer& answer) {
 
 TEST_CASE("processes that share the simulations of a search all find what one finds, and each does a part of them") {
   const plumb::testing::SmallTransformerJob made(60);
-  const PlanRanges ranges{.parallelisms = {made.parallelism}, .places = {2, 4}, .chunks = {2}};
+  Parallelism left = made.parallelism;  // some choices to stages, which processes have to tell each other, too
+  left.recompute = ActivationRecompute::kFitted;
+  left.offload_by_stage = true;
+  const PlanRanges ranges{.parallelisms = {made.parallelism, left}, .places = {2, 4}, .chunks = {2}};
   const auto searched = [&](const ProcessShare& share, int& own) {
     PlanEffort effort{.most_simulations = 200, .most_exact = 10};
     effort.stop = effort.stop_seeds = [] { return false; };

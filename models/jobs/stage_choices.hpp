@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plumb {
+
+/// What is chosen for every stage by itself. An empty list: as `Parallelism` says for all stages.
+struct StageChoices {
+  std::vector<std::int32_t> recomputed{};  ///< its first transformer layers, so many, run again in the backward
+  std::vector<std::int32_t> sharded{};     ///< its first layers of the network, so many, are sharded as by ZeRO 3
+  /// Of 100 microbatches so many leave their stash on the host between forward and backward.
+  std::vector<std::int32_t> offloaded{};
+
+  friend bool operator==(const StageChoices&, const StageChoices&) = default;
+};
+
+/// "3-1-0".
+inline std::string counts_text(const std::vector<std::int32_t>& counts) {
+  std::string text;
+  for (const std::int32_t count : counts) text += (text.empty() ? "" : "-") + std::to_string(count);
+  return text;
+}
+
+/// Whether a stage has something of a choice.
+inline bool chooses_some(const std::vector<std::int32_t>& counts) {
+  return std::ranges::any_of(counts, [](std::int32_t count) { return count > 0; });
+}
+
+}  // namespace plumb
