@@ -86,14 +86,14 @@ SharedTrials::SharedTrials(const ProcessShare& share, PlanEffort& effort)
   effort.trials = [this](std::size_t count, const auto& work) { return trials(count, work); };
 }
 
-std::string SharedTrials::message(nlohmann::json own) const {
-  TrialJson stops = TrialJson::array();
-  for (const Stop& stop : stops_) stops.push_back(stop && stop());
-  return TrialJson{std::move(stops), std::move(own)}.dump();
+SharedTrials::Stops SharedTrials::own_stops() const {
+  Stops stops{};
+  std::ranges::transform(stops_, stops.begin(), [](const Stop& stop) { return stop && stop(); });
+  return stops;
 }
 
-void SharedTrials::take_stops(const nlohmann::json& told) {
-  for (std::size_t which = 0; which < kStops; ++which) stopped_[which] = stopped_[which] || told[0][which].get<bool>();
+void SharedTrials::take_stops(const Stops& told) {
+  std::ranges::transform(stopped_, told, stopped_.begin(), std::logical_or<>());
 }
 
 std::vector<PipelinePlan> SharedTrials::plans(const PlanRanges& ranges,
@@ -104,8 +104,8 @@ std::vector<PipelinePlan> SharedTrials::plans(const PlanRanges& ranges,
   if (share_.is_first()) {
     for (const PipelinePlan& plan : make(stop)) own.push_back(plan_to_json(plan, ranges));
   }
-  const TrialJson first = TrialJson::parse(share_.exchange(message(std::move(own))).front());
-  take_stops(first);
+  const TrialJson first = TrialJson::parse(share_.exchange(TrialJson{own_stops(), std::move(own)}.dump()).front());
+  take_stops(first[0].get<Stops>());
   std::vector<PipelinePlan> plans;
   for (const TrialJson& plan : first[1]) plans.push_back(plan_from_json(plan, ranges));
   return plans;
@@ -120,10 +120,10 @@ std::vector<PlanTrial> SharedTrials::trials(std::size_t count, const std::functi
   });
   TrialJson own = TrialJson::array();
   for (std::size_t at = share_.rank; at < count; at += share_.size) own.push_back(trial_to_json(all[at]));
-  const std::vector<std::string> texts = share_.exchange(message(std::move(own)));
+  const std::vector<std::string> texts = share_.exchange(TrialJson{own_stops(), std::move(own)}.dump());
   for (std::size_t rank = 0; rank < share_.size; ++rank) {
     const TrialJson told = TrialJson::parse(texts[rank]);
-    take_stops(told);
+    take_stops(told[0].get<Stops>());
     std::size_t at = rank;
     for (const TrialJson& trial : told[1]) {
       all[at] = trial_from_json(trial);

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "sim/plan_search/plan_job.hpp"
 #include "tools/terminal/process_share.hpp"
 
@@ -36,14 +34,16 @@ class SharedTrials {
   /// What stops the search, its seeds and its pricing, one after the other.
   static constexpr std::size_t kStops = 3;
 
-  /// Of what processes tell each other: whether one of them has stopped.
-  void take_stops(const nlohmann::json& told);
-  /// What this process tells, with its own part of the work.
-  std::string message(nlohmann::json own) const;
+  using Stops = std::array<bool, kStops>;
+
+  /// What has stopped in this process, which it tells the others with its part of the work.
+  Stops own_stops() const;
+  /// What has stopped in one process has stopped in all.
+  void take_stops(const Stops& told);
 
   const ProcessShare& share_;
-  std::array<Stop, kStops> stops_;      ///< of this process
-  std::array<bool, kStops> stopped_{};  ///< for all of them
+  std::array<Stop, kStops> stops_;  ///< of this process
+  Stops stopped_{};                 ///< for all of them
   bool seeds_made_ = false;
 };
 
