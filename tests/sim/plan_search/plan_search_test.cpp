@@ -95,10 +95,10 @@ TEST_CASE("choices of degrees that are not priced in time are counted, and nothi
   std::mutex mutex;
   std::set<std::pair<std::int64_t, std::int64_t>> priced;  // data ranks and microbatch sizes
   job.price = [&, price = job.price](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
-                                     const std::vector<std::int32_t>& recomputed) {
+                                     const StageChoices& choices) {
     const std::lock_guard lock(mutex);
     priced.insert({parallelism.data, parallelism.microbatch_size});
-    return price(parallelism, partition, places, recomputed);
+    return price(parallelism, partition, places, choices);
   };
   PlanRanges ranges{.places = {1, 2}, .schedules = {"1f1b"}};
   for (const std::int64_t data : {1, 2, 4}) {
