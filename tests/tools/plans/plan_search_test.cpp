@@ -43,7 +43,7 @@ TEST_CASE("a plan's document simulates, by the command that the plan prints, to 
 
 TEST_CASE("an answer that a limit cut short says so") {
   const std::string many =
-      "plumbline plan --network gpt2-small --cluster a100 --batch 64 --schedule 1f1b --simulations ";
+      "plumbline plan --network gpt2-small --cluster a100 --batch 64 --runtime megatron --simulations ";
   const CommandResult cut = run_command(many + "2 --json answer.json", ScratchDirectory().path());
   REQUIRE(cut.status == 0);
   CHECK(cut.out.find("cut short by the limit") != std::string::npos);
