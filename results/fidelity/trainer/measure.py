@@ -36,12 +36,15 @@ def paced(devices, microbatches, message_ms, factors=None, capacity=0, processes
             "devices": devices, "processes": devices if processes else 0}
 
 
-def real(processes):
-    return {"size": ["-p", "2", "-m", "8", "--updates", "6"], "network": "gpt-mini", "schedules": ONE_CHUNK, "devices": 2,
+def real(processes, network="gpt-mini"):
+    return {"size": ["-p", "2", "-m", "8", "--updates", "6"], "network": network, "schedules": ONE_CHUNK, "devices": 2,
             "processes": 2 if processes else 0, "by_round": True}
 
 
+WIDE = str(pathlib.Path(__file__).resolve().parent / "gpt-wide.json")
 GROUPS = {
+    "larger products, 2 threads": real(False, WIDE),
+    "larger products, 2 processes": real(True, WIDE),
     "real products, 2 threads": real(False),
     "real products, 2 processes": real(True),
     "4 threads, small messages": paced(4, 8, 0.1),
