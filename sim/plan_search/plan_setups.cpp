@@ -169,7 +169,7 @@ std::vector<std::size_t> order_of_pricing(const PlanJob& job, const PlanRanges& 
   while (std::gcd(step, possible.size()) > 1) ++step;
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < possible.size(); ++k) order.push_back(possible[k * step % possible.size()]);
-  std::ranges::stable_partition(order, [&](std::size_t at) {
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t at) {
     return longest[at] * ranges.parallelisms[at].devices_per_stage() == job.num_devices;
   });
   return order;
