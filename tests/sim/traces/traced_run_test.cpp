@@ -130,8 +130,8 @@ TEST_CASE("the gaps of a small run are split by hand") {
 TEST_CASE("the most stashes of a rank are counted from its forwards and backwards, as the order's bound says") {
   const auto peaks = [](const std::vector<TraceFile>& files) {
     std::vector<double> counted;
-    for (const DeviceSummary& device : read_traced_run(files).timeline().devices)
-      counted.push_back(device.peak_activations);
+    const TracedRun run = read_traced_run(files);
+    for (const DeviceSummary& device : run.timeline().devices) counted.push_back(device.peak_activations);
     return counted;
   };
   CHECK(peaks(testing::real_run("zb-h1")) == std::vector<double>{4, 4, 4, 4});
