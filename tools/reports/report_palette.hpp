@@ -25,8 +25,9 @@ inline constexpr std::array<std::string_view, kMemoryClassCount> kMemoryColours{
     "#24406f", "#b4cdf2", "#2f9e8f", "#0f4a44", "#f6b36b", "#b8552a", "#6b1f4a", "#dfe5ec", "#8f6fd6"};
 
 /// Lines of diagrams, in the order of series.
-inline constexpr std::array<std::string_view, 10> kPlotColours{"#3f7ddb", "#dd5b50", "#2fa59a", "#ee8a3c", "#8f6fd6",
-                                                               "#54687f", "#d9708c", "#9a7b1f", "#61a045", "#b58a6a"};
+inline constexpr std::array<std::string_view, 12> kPlotColours{"#3f7ddb", "#dd5b50", "#2fa59a", "#ee8a3c",
+                                                               "#8f6fd6", "#54687f", "#d9708c", "#9a7b1f",
+                                                               "#61a045", "#b58a6a", "#6b1f4a", "#b3c332"};
 
 /// Names for people, where the names of the formats are too terse.
 inline constexpr std::array<std::string_view, kOpCount> kOpTitles{"forward",

@@ -15,6 +15,8 @@ import numpy
 import torch
 import torch.nn.functional as F
 
+from drawn_numbers import drawn_numbers
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES, SEQUENCE, WIDTH, HEADS, HIDDEN = 2, 5, 8, 4, 12
 TOKENS = SAMPLES * SEQUENCE
@@ -26,17 +28,7 @@ found = {}
 
 
 def draw(name, shape):
-    """Numbers in [-1, 1) that follow from a name; the test draws the same (splitmix64)."""
-    state = 0xcbf29ce484222325
-    for byte in name.encode():
-        state = ((state ^ byte) * 0x100000001b3) % 2**64
-    numbers = []
-    for _ in range(math.prod(shape)):
-        state = (state + 0x9E3779B97F4A7C15) % 2**64
-        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) % 2**64
-        numbers.append(((mixed ^ (mixed >> 31)) >> 11) / 2**52 - 1)
-    return torch.tensor(numbers).reshape(shape)
+    return torch.tensor(drawn_numbers(name, math.prod(shape))).reshape(shape)
 
 
 class Product:

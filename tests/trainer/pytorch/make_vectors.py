@@ -21,6 +21,8 @@ import transformers
 from safetensors.numpy import save_file
 from torchvision.models.resnet import BasicBlock, Bottleneck
 
+from drawn_numbers import drawn_numbers
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 torch.manual_seed(20261123)
@@ -44,17 +46,7 @@ layers = {}
 
 
 def drawn(name, count):
-    """Numbers in [-1, 1) that follow from a name; the tests draw the same, so they are not stored (splitmix64)."""
-    state = 0xcbf29ce484222325
-    for byte in name.encode():
-        state = ((state ^ byte) * 0x100000001b3) % 2**64
-    numbers = []
-    for _ in range(count):
-        state = (state + 0x9E3779B97F4A7C15) % 2**64
-        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) % 2**64
-        numbers.append(((mixed ^ (mixed >> 31)) >> 11) / 2**52 - 1)
-    return torch.tensor(numbers)
+    return torch.tensor(drawn_numbers(name, count))
 
 
 def draw(name, shape):
