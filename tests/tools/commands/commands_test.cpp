@@ -251,6 +251,12 @@ TEST_CASE("a sweep tells impossible points apart and fails only when all are imp
   CHECK(has(none.err, "chimera"));
 }
 
+TEST_CASE("a sweep names schedules whose step times are below the work of an update") {
+  const std::string sweep = "plumbline sweep pipemare pipedream 1f1b -p 4 -m 4 --cost F=1,B=2";
+  CHECK(has(run(sweep).out, "because no work follows the last ones: pipemare\n"));
+  CHECK_FALSE(has(run("plumbline sweep 1f1b zb-h1 -p 4 -m 4 --cost F=1,B=2").out, "below the work"));
+}
+
 TEST_CASE("a sweep takes rules in every size") {
   const ScratchDirectory scratch;
   const std::string rules = (scratch.path() / "own.rules").string();
