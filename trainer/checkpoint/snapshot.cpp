@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
+#include "trainer/checkpoint/saved_identity.hpp"
 #include "trainer/plan/run_identity.hpp"
 
 namespace plumb {
@@ -225,7 +225,7 @@ class Restorer {
 
   void restore() {
     check_format(state_, "plumbline-checkpoint", state_.at("version").integer(1, kCheckpointVersion));
-    check_identity();
+    check_saved_identity(state_, run_);
     const std::vector<InstrIndex> positions = read_positions();
     run_.resume(state_.at("pass").integer(0, run_.passes() - 1), positions, mailbox());
     for (const auto& worker : run_.workers()) {
@@ -245,35 +245,6 @@ class Restorer {
 
  private:
   const Program& program() const { return run_.plan().program; }
-
-  void check_identity() const {
-    const JsonValue saved = state_.at("run");
-    for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) {
-      const std::string_view was = saved.at(name).text();
-      if (name == "steps" && goes_on_longer()) continue;
-      if (name == "numbers" && nothing_under_way() && was != "float64" && value != "float64") continue;
-      if (was != value)
-        saved.at(name).fail("the checkpoint was saved with '" + std::string(was) + "', this run has '" + value + "'");
-    }
-  }
-
-  /// Updates of a synchronous document do not depend on how many follow them; what else does, such as a learning rate
-  /// that falls until the end, is part of the identity.
-  bool goes_on_longer() const {
-    return !program().asynchronous &&
-           state_.at("pass").integer(0, std::numeric_limits<std::int64_t>::max()) < run_.passes();
-  }
-
-  /// Then a checkpoint holds nothing but float32 weights and optimizer state, whatever passes compute with.
-  bool nothing_under_way() const {
-    for (const char* list : {"stashes", "values", "send_buffers", "messages", "evicted"}) {
-      if (state_.at(list).size() > 0) return false;
-    }
-    for (const JsonValue& holder : state_.at("holders").elements()) {
-      if (holder.at("old_versions").size() > 0) return false;
-    }
-    return true;
-  }
 
   void fill(DeviceMemory& memory, std::span<std::byte> into, const std::string& name) const {
     const std::span<const std::byte> bytes = tensors_.at(name).bytes;
