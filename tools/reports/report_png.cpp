@@ -34,9 +34,9 @@ constexpr double kLetterHeight = 0.72;
 constexpr double kLetterWidth = 0.58;
 constexpr double kLetterStroke = 0.08;
 
-// Of letters beyond ASCII: in units of `StrokeLetter`, the height of a capital and what is free behind a letter.
+// Of letters beyond ASCII: in units of `StrokeLetter`, the height of a capital and what is free on either side.
 constexpr double kUnitsHigh = 14;
-constexpr double kUnitsBehind = 4;
+constexpr double kUnitsBeside = 2.6;
 
 agg::rgba8 rgb_of(std::string_view colour) {
   const auto part = [&](std::size_t at) {
@@ -182,12 +182,12 @@ class PngCanvas final : public PaperCanvas {
   double stroked(const StrokeLetter& letter, double right, double down) {
     const double wide = kLetterWidth * size_ / kUnitsHigh;
     const double high = kLetterHeight * size_ / kUnitsHigh;
-    double next = right + (letter.width + kUnitsBehind) * wide;
-    double left = right;
+    double next = right + (letter.width + 2 * kUnitsBeside) * wide;
+    double left = right + kUnitsBeside * wide;
     if (letter.base != 0) {
       const std::string base(1, letter.base);
       next = letters(base, right, down, true);
-      left += (next - right - kUnitsBehind * wide) / 2;
+      left = (right + next) / 2;
     }
     agg::path_storage path;
     for (const StrokePoint& point : letter.strokes) {
