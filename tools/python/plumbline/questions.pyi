@@ -1,6 +1,6 @@
 # Written by tools/python/make_stubs.py from the tables of options; a test compares them.
 import os
-from typing import Any, Dict, Iterable, List, Optional, Sequence, SupportsIndex, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, SupportsFloat, SupportsIndex, Union
 
 from . import _core
 from .documents import Campaign, Comparison, OrderSearch, Plan, Schedule, Sweep, Timeline, TracedRun, Validation
@@ -8,7 +8,7 @@ from .documents import Campaign, Comparison, OrderSearch, Plan, Schedule, Sweep,
 # The value of an option: a number (of numpy, too), a path, or the text that a command line would have; of an option that
 # takes lists and ranges also several of them.
 _Whole = Union[str, int, SupportsIndex, None]
-_Value = Union[str, int, float, SupportsIndex, "os.PathLike[str]", None]
+_Value = Union[str, SupportsFloat, SupportsIndex, "os.PathLike[str]", None]
 _Values = Union[str, Sequence[str], None]
 _Several = Union[_Value, Iterable[Any]]
 
