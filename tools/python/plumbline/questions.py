@@ -60,6 +60,8 @@ def _plain(value: Any, where: str) -> Any:
 
 def _option(question: str, name: str, value: Any) -> Any:
     """The value of an option as a request has it."""
+    if isinstance(value, (str, int)):  # almost every one
+        return value
     plain = _plain(value, f"{question}: {name}")
     if not isinstance(plain, list) or name not in _joined.get(question, ()):
         return plain
