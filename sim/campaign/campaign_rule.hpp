@@ -61,6 +61,7 @@ CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr oobleck_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book);
+CampaignRulePtr ravnest_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook& book);
 
