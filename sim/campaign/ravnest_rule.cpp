@@ -171,7 +171,8 @@ class RavnestRule final : public CampaignRule {
     if (running == 0) return stand(run);
     take_places(run);
     const double all = layout_.pipelines;
-    const auto ns = static_cast<double>(book_.source().share_ns(layout_, 1 / all).value_or(step.ns));
+    if (update_ns_ == 0) update_ns_ = book_.source().share_ns(layout_, 1 / all).value_or(step.ns);
+    const auto ns = static_cast<double>(update_ns_);
     const double lost = std::min(running, lost_updates_);
     lost_updates_ -= lost;
     run.begin_step(std::llround(ns * run.slowest()), std::llround(ns * (running - lost) / all),
@@ -198,6 +199,7 @@ class RavnestRule final : public CampaignRule {
   RavnestSettings settings_;
   LayoutBook& book_;
   JobLayout layout_;
+  std::int64_t update_ns_ = 0;  ///< of a cluster; 0: not asked for so far
   std::vector<Cluster> clusters_;
   std::vector<std::int32_t> waiting_;  ///< nodes without a place
   std::int64_t loadings_ = 0;
