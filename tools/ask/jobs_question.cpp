@@ -72,7 +72,7 @@ class PlansOfJobs {
       const std::int64_t used = devices > problem_.per_node ? devices : found.devices;
       plans.push_back({{used, found.step_ns * job.updates}, found.plan, found.command});
     }
-    if (plans.empty()) throw Error("job '" + job.name + "': no plan on any number of devices: " + refused);
+    if (plans.empty()) throw CannotRun("job '" + job.name + "': no plan on any number of devices: " + refused);
     return plans;
   }
 
