@@ -63,6 +63,7 @@ CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr oobleck_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book);
+CampaignRulePtr ravnest_rule(const CampaignProblem& problem, LayoutBook& book);
 /// How many of `tasks` each peer of a pool gets: every task goes to the peer that is expected to be free first, of
 /// equal ones the first (the released code's queue, github.com/yandex-research/swarm). `task_times`: what one task
 /// takes on each.
