@@ -255,7 +255,8 @@ TEST_CASE("a real run of DeepSpeed, which takes no schedules, is predicted itsel
   CHECK(advice.own() == &advice.schedules.front());
   CHECK(advice.own()->candidate.name == "1f1b");
   CHECK(std::abs(advice.predicted_ns / advice.measured_ns - 1) < 0.05);
-  CHECK(advice_text(advice, 0).find("For the runtime deepspeed only the run's own order is predicted") != std::string::npos);
+  CHECK(advice_text(advice, 0).find("For the runtime deepspeed only the run's own order is predicted") !=
+        std::string::npos);
   CHECK(advise(run, {.runtime = "pytorch"}).schedules.size() > 10);
 }
 
