@@ -164,7 +164,12 @@ class Writer {
       if (i != 0) raw(",");
       text(facts.left_out[i]);
     }
-    raw("]}");
+    raw("]");
+    if (facts.profile) {
+      key("profile");
+      raw(run_profile_to_json(*facts.profile));
+    }
+    raw("}");
   }
 
   void write_device(const DeviceSummary& device) {

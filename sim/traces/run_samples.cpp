@@ -14,9 +14,6 @@
 namespace plumb {
 namespace {
 
-/// Longer steps, relative to the median, were disturbed.
-constexpr double kCalm = 1.25;
-
 using Samples = std::vector<std::int64_t>;
 
 Measured measured(Samples& samples) {
@@ -230,19 +227,6 @@ class SampleReader {
 };
 
 }  // namespace
-
-std::vector<std::int32_t> calm_steps(std::span<const std::int64_t> step_ns) {
-  std::vector<std::int32_t> calm;
-  if (step_ns.empty()) return calm;
-  std::vector<std::int64_t> sorted(step_ns.begin(), step_ns.end());
-  const auto middle = sorted.begin() + (std::ssize(sorted) - 1) / 2;
-  std::ranges::nth_element(sorted, middle);
-  const double longest = kCalm * static_cast<double>(*middle);
-  for (std::size_t k = 0; k < step_ns.size(); ++k) {
-    if (static_cast<double>(step_ns[k]) <= longest) calm.push_back(static_cast<std::int32_t>(k));
-  }
-  return calm;
-}
 
 RunProfile run_samples(std::span<const RankRun> runs, const TracedProducers& producers,
                        std::span<const std::int32_t> steps) {
