@@ -19,7 +19,8 @@ struct Passage {
   std::int32_t forward = 0;           ///< versions read
   std::int32_t backward = 0;
   std::optional<std::int32_t> recompute;
-  std::int32_t applied_to = 0;  ///< the newest version when its gradient is made
+  std::optional<std::int32_t> teacher;  ///< of its teacher: the newest in its mean
+  std::int32_t applied_to = 0;          ///< the newest version when its gradient is made
 };
 
 /// One holder's passages, in order of their forwards.
@@ -32,6 +33,7 @@ class HolderDelays {
   void visit(InstrIndex at) {
     const Action& action = program_.instrs[at].action;
     if (action.op == Op::kU) ++updates_;
+    if (program_.rows[program_.instrs[at].row].taught >= 0) teach(program_.work_of(at));
     const bool works = action.op == Op::kF || action.op == Op::kR || is_backward(action.op) || action.op == Op::kW;
     if (!works) return;
     const std::int32_t read = program_.version_read.empty() ? updates_ : program_.version_read[at];
@@ -68,6 +70,7 @@ class HolderDelays {
       ++delays.forward[passage.applied_to - passage.forward];
       ++delays.backward[passage.applied_to - passage.backward];
       if (passage.recompute) ++delays.recompute[passage.applied_to - *passage.recompute];
+      if (passage.teacher) ++delays.teacher[passage.applied_to - *passage.teacher];
     }
   }
 
@@ -76,6 +79,15 @@ class HolderDelays {
   bool flushes(std::size_t microbatch) const {
     const auto update = static_cast<std::int64_t>(microbatch) / schedule_.per_update(stage_);
     return schedule_.weights.phase_policy(update) == WeightPolicy::kFlush;
+  }
+
+  /// A teacher takes in every update but the one before its own (schedules/checks/check_teacher.cpp).
+  void teach(const Action& forward) {
+    const auto update =
+        static_cast<std::int32_t>(index(forward.microbatch) / static_cast<std::size_t>(schedule_.per_update(stage_)));
+    program_.parts.for_each(forward, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      passages_[{microbatch, slice}].teacher = std::max(0, update - 1);
+    });
   }
 
   void start(Passage& passage, std::size_t microbatch, std::int32_t read) {
