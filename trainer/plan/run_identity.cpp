@@ -44,11 +44,6 @@ std::string text_of(const OptimizerOptions& of) {
          text_of(of.beta2) + " " + text_of(of.epsilon) + " " + text_of(of.weight_decay);
 }
 
-std::string text_of(const LearningRateOptions& of) {
-  return std::to_string(static_cast<int>(of.kind)) + " " + text_of(of.base) + " " + std::to_string(of.warmup) + " " +
-         std::to_string(of.total) + " " + text_of(of.floor) + " " + std::to_string(of.every) + " " + text_of(of.factor);
-}
-
 /// Weights that are given: their names and bits.
 std::string text_of(const NamedValues& weights) {
   if (weights.empty()) return "";
@@ -60,12 +55,23 @@ std::string text_of(const NamedValues& weights) {
   return " weights " + hash_of(all);
 }
 
+std::string teacher_text(const RunPlan& plan) {
+  const TeacherOptions& of = plan.options.optimization.teacher;
+  return text_of(of.weight) + " " + text_of(of.temperature) + " " + text_of(of.decay) +
+         text_of(plan.options.model.teacher_parameters);
+}
+
+std::string text_of(const LearningRateOptions& of) {
+  return std::to_string(static_cast<int>(of.kind)) + " " + text_of(of.base) + " " + std::to_string(of.warmup) + " " +
+         std::to_string(of.total) + " " + text_of(of.floor) + " " + std::to_string(of.every) + " " + text_of(of.factor);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
   const TrainOptions& options = plan.options;
   // The first that differs is reported: steps before what follows from them, as the schedule of an asynchronous run.
-  return {
+  std::vector<std::pair<std::string, std::string>> identity{
       {"steps", std::to_string(passes * plan.document_updates)},
       {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
       {"network", options.model.network.name + " " + hash_of(network_to_json(options.model.network)) +
@@ -79,6 +85,8 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
       {"clip_norm", text_of(options.optimization.clip_norm) +
                         (options.optimization.clip_scope == ClipScope::kGlobal ? " global" : "")},
       {"numbers", std::string(name_of(options.model.numbers)) + (plan.backend.paced ? " that nothing computes" : "")}};
+  if (plan.program.has_teacher) identity.emplace_back("teacher", teacher_text(plan));
+  return identity;
 }
 
 }  // namespace plumb
