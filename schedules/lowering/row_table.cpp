@@ -111,6 +111,11 @@ std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   row.microbatches = is_move_of_weights(action) ? 0 : static_cast<std::uint8_t>(action.merged + 1);
   if (on_parts && !plain_parts_ && !state_.costs.memory.empty()) row.sum = add_sum(action);
   if (work.kind == ExtraWork::Kind::kTeacher) {
+    if (static_cast<double>(work.first_microbatch) + work.units >
+        static_cast<double>(state_.schedule.num_microbatches)) {
+      throw CannotRun(to_string(action) + ": a teacher's forward of microbatches out of range; expected 0 to " +
+                      std::to_string(state_.schedule.num_microbatches - 1));
+    }
     row.taught = static_cast<std::int32_t>(work.first_microbatch);
     row.microbatches = static_cast<std::uint8_t>(work.units);
     state_.program.has_teacher = true;
