@@ -26,7 +26,7 @@ class TeacherChecker {
 
   void check() {
     if (!has_teacher(schedule_) || !has_form()) return;
-    for (const ExtraEdge& edge : schedule_.extra_edges) edges_.emplace(key_of(edge.before), key_of(edge.after));
+    for (const ExtraEdge& edge : schedule_.extra_edges) add(edge);
     for (Stage& stage : stages_) stage.taught.resize(microbatches_);
     validates_ = std::ranges::any_of(schedule_.devices, [](const DeviceList& list) {
       return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kV; });
@@ -51,6 +51,15 @@ class TeacherChecker {
   };
 
   static Key key_of(const Action& action) { return {action.stage, action.op, action.microbatch}; }
+
+  /// To every microbatch of what waits.
+  void add(const ExtraEdge& edge) {
+    Action after = edge.after;
+    for (std::int32_t more = 0; more <= edge.after.merged; ++more) {
+      edges_.emplace(key_of(edge.before), key_of(after));
+      after.microbatch = MicrobatchId{static_cast<std::int32_t>(after.microbatch) + 1};
+    }
+  }
 
   bool has_form() {
     const auto fail = [&](const char* what) { findings_.add(0, 0, "", std::string("extras have a teacher: ") + what); };

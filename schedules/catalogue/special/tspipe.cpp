@@ -46,9 +46,9 @@ void add_teacher(Schedule& schedule, std::int64_t passes) {
     for (std::int32_t d = 0; d < last; ++d) {
       schedule.extra_edges.push_back({action_of(d, Op::kX, k), action_of(d + 1, Op::kX, k)});
     }
-    for (const std::int64_t half : {2 * k, 2 * k + 1}) {
-      schedule.extra_edges.push_back({action_of(last, Op::kX, k), action_of(last, Op::kF, half)});
-    }
+    Action forward = action_of(last, Op::kF, 2 * k);
+    forward.merged = 1;
+    schedule.extra_edges.push_back({action_of(last, Op::kX, k), forward});
   }
 }
 

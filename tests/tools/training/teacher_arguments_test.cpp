@@ -25,7 +25,9 @@ TEST_CASE("a student of tspipe learns by half from a teacher that follows it, un
   CHECK(options.optimization.teacher.weight == 0.5);
   CHECK(options.optimization.teacher.temperature == 2);
   CHECK(options.optimization.teacher.decay == 0.999);
-  arguments = {.weight = 1, .temperature = 4, .decay = 0.9};
+  arguments.weight = 1;
+  arguments.temperature = 4;
+  arguments.decay = 0.9;
   arguments.apply(options, true);
   CHECK(options.optimization.teacher.weight == 1);
   CHECK(options.optimization.teacher.temperature == 4);
@@ -42,10 +44,11 @@ TEST_CASE("options of a teacher need a schedule that has one, and say what is wr
         "--teacher-weight, --teacher-temperature, --teacher-decay, --teacher-checkpoint: schedule 'gpipe' has no "
         "teacher, expected one that has, such as tspipe");
   TrainOptions options = options_of("tspipe");
-  arguments = {.temperature = 0};
+  arguments.temperature = 0;
   CHECK(testing::error_message([&] { arguments.apply(options, false); }) ==
         "--teacher-temperature: expected a number above 0");
-  arguments = {.weights = "teacher.safetensors"};
+  arguments.temperature.reset();
+  arguments.weights = "teacher.safetensors";
   CHECK(testing::error_message([&] { arguments.apply(options, true); }) ==
         "--teacher-checkpoint: student and teacher share what is frozen beside adapters, expected no --lora-rank");
 }
