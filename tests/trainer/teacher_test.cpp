@@ -202,8 +202,8 @@ TEST_CASE("the peak memory of a student and its teacher is the simulator's to th
     if (change.buffer == BufferKind::kTeacherOutput) waiting += change.bytes;
     most = std::max(most, waiting);
   }
-  constexpr std::int64_t kTokens = 2 * 5;
-  CHECK(most == 12 * kTokens * 256 * 8);
+  constexpr std::int64_t kRows = 2 * 5;  // of a microbatch
+  CHECK(most == 12 * kRows * 256 * 8);
   CHECK(waiting == 0);
   for (const DeviceId device : {DeviceId{0}, DeviceId{1}}) {
     const MemoryByClass resident = model.resident(device);
