@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -249,10 +250,18 @@ class Restorer {
     const JsonValue saved = state_.at("run");
     for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) {
       const std::string_view was = saved.at(name).text();
+      if (name == "steps" && goes_on_longer()) continue;
       if (name == "numbers" && nothing_under_way() && was != "float64" && value != "float64") continue;
       if (was != value)
         saved.at(name).fail("the checkpoint was saved with '" + std::string(was) + "', this run has '" + value + "'");
     }
+  }
+
+  /// Updates of a synchronous document do not depend on how many follow them; what else does, such as a learning rate
+  /// that falls until the end, is part of the identity.
+  bool goes_on_longer() const {
+    return !program().asynchronous &&
+           state_.at("pass").integer(0, std::numeric_limits<std::int64_t>::max()) < run_.passes();
   }
 
   /// Then a checkpoint holds nothing but float32 weights and optimizer state, whatever passes compute with.
@@ -424,9 +433,8 @@ class Restorer {
         StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages))},
         MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
         static_cast<std::int16_t>(saved.at("slice").integer(0, 32766))};
-    const std::int64_t size = saved.at("bytes").integer(0);
     if (DeviceWorker* worker = worker_of(consumer_holder(key))) {
-      fill(worker->arena().memory(), worker->add_value(key, size), value_name(key));
+      fill(worker->arena().memory(), worker->add_value(key, saved.at("bytes").integer(0)), value_name(key));
     }
   }
 
@@ -465,10 +473,10 @@ class Restorer {
     const std::span<const std::byte> values = tensors_.at("losses").bytes;
     const std::span<const std::byte> known = tensors_.at("losses_known").bytes;
     const std::size_t count = run_.losses().losses().size();
-    if (known.size() != count || values.size() != count * sizeof(double)) {
-      throw Error("checkpoint: the losses do not fit the run; expected " + std::to_string(count));
+    if (known.size() > count || values.size() != known.size() * sizeof(double)) {
+      throw Error("checkpoint: the losses do not fit the run; expected at most " + std::to_string(count));
     }
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i] == std::byte{0}) continue;
       double loss = 0;
       std::memcpy(&loss, values.data() + i * sizeof(double), sizeof(double));
