@@ -244,6 +244,10 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   const std::int64_t widened =
       job.precision.gradient_bytes < kWideGradient && !in_storage ? bytes(kWideGradient, ZeroStage::kOptimizer) : 0;
   memory.workspace_u_bytes = held - gathered + widened;
+  if (!layers.empty() && makes_logits(layers.back().kind)) {
+    const std::int64_t rows = (layers.back().vocabulary + job.tensor - 1) / job.tensor;
+    memory.logit_bytes = shape.number_bytes() * shape.tokens() * rows;
+  }
   return memory;
 }
 

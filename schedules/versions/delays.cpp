@@ -19,7 +19,8 @@ struct Passage {
   std::int32_t forward = 0;           ///< versions read
   std::int32_t backward = 0;
   std::optional<std::int32_t> recompute;
-  std::int32_t applied_to = 0;  ///< the version that the update with its gradient changes
+  std::optional<std::int32_t> teacher;  ///< of its teacher: the newest in its mean
+  std::int32_t applied_to = 0;          ///< the version that the update with its gradient changes
 };
 
 /// One holder's passages, in order of their forwards.
@@ -33,6 +34,7 @@ class HolderDelays {
     const Action& action = program_.instrs[at].action;
     if (action.op == Op::kU) ++updates_;
     if (action.op == Op::kReduceGrad) ++reduced_;
+    if (program_.rows[program_.instrs[at].row].taught >= 0) teach(program_.work_of(at));
     const bool works = action.op == Op::kF || action.op == Op::kR || is_backward(action.op) || action.op == Op::kW;
     if (!works) return;
     const std::int32_t read = program_.version_read.empty() ? updates_ : program_.version_read[at];
@@ -71,6 +73,7 @@ class HolderDelays {
       ++delays.forward[passage.applied_to - passage.forward];
       ++delays.backward[passage.applied_to - passage.backward];
       if (passage.recompute) ++delays.recompute[passage.applied_to - *passage.recompute];
+      if (passage.teacher) ++delays.teacher[passage.applied_to - *passage.teacher];
     }
   }
 
@@ -82,6 +85,13 @@ class HolderDelays {
   /// Whether the microbatch belongs to a phase that flushes.
   bool flushes(std::size_t microbatch) const {
     return schedule_.weights.phase_policy(update_of(microbatch)) == WeightPolicy::kFlush;
+  }
+
+  /// A teacher takes in every update but the one before its own (schedules/checks/check_teacher.cpp).
+  void teach(const Action& forward) {
+    program_.parts.for_each(forward, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      passages_[{microbatch, slice}].teacher = std::max(0, update_of(microbatch) - 1);
+    });
   }
 
   void start(Passage& passage, std::size_t microbatch, std::int32_t read) {

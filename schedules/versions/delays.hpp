@@ -35,6 +35,7 @@ struct StageDelays {
   DelayCounts forward;
   DelayCounts backward;
   DelayCounts recompute;      ///< of a forward that is recomputed; empty if none is
+  DelayCounts teacher;        ///< of the newest weights that the mean of its teacher has; empty if there is none
   std::int64_t versions = 1;  ///< of the weights, alive at once, the newest included
   std::int64_t copies = 1;    ///< of the weights: versions and the buffers of corrections
   std::int64_t bytes = 0;     ///< of these copies; 0 if memory is not modelled

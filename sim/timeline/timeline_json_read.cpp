@@ -239,7 +239,8 @@ DelayCounts read_counts(const JsonValue& object, const std::string& name) {
 
 StageDelays read_delays(const JsonValue& object) {
   object.allow_only({"replica", "stage", "device", "distance", "distance_counts", "tau_fwd", "tau_fwd_counts",
-                     "tau_bkwd", "tau_bkwd_counts", "tau_recomp", "tau_recomp_counts", "versions", "copies", "bytes"});
+                     "tau_bkwd", "tau_bkwd_counts", "tau_recomp", "tau_recomp_counts", "tau_teacher",
+                     "tau_teacher_counts", "versions", "copies", "bytes"});
   StageDelays delays;
   delays.replica = ReplicaId{static_cast<std::int16_t>(object.at("replica").integer(0, 32767))};
   delays.stage = StageId{static_cast<std::int32_t>(object.at("stage").integer(0, 1 << 30))};
@@ -248,6 +249,7 @@ StageDelays read_delays(const JsonValue& object) {
   delays.forward = read_counts(object, "tau_fwd");
   delays.backward = read_counts(object, "tau_bkwd");
   if (object.find("tau_recomp")) delays.recompute = read_counts(object, "tau_recomp");
+  if (object.find("tau_teacher")) delays.teacher = read_counts(object, "tau_teacher");
   delays.versions = object.at("versions").integer(1);
   delays.copies = object.at("copies").integer(1);
   delays.bytes = natural(object, "bytes");

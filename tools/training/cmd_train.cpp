@@ -218,6 +218,7 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   TrainOptions& options = prepared.options;
   options = command.training.options(schedule.num_stages, command.steps.value_or(0));
   options.schedule = schedule;
+  command.training.teacher.apply(options, command.training.lora.any());
   if (command.is_paced()) {
     prepared.given = cost_input(command.costs, load_cost_documents(command.costs), schedule);
     command.pace.apply(prepared.given, schedule, options);

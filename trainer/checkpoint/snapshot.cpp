@@ -28,12 +28,12 @@ std::string value_name(const ValueKey& key) {
          std::to_string(key.slice);
 }
 
-/// What a value is for: a forward, a recompute or a backward.
+/// What a value is for: a forward, a recompute, a backward or a teacher.
 Op value_op(std::string_view text) {
-  for (const Op op : {Op::kF, Op::kR, Op::kB}) {
+  for (const Op op : {Op::kF, Op::kR, Op::kB, Op::kX}) {
     if (text == kOpNames[static_cast<std::size_t>(op)]) return op;
   }
-  throw Error("checkpoint: a value for '" + std::string(text) + "'; expected F, R or B");
+  throw Error("checkpoint: a value for '" + std::string(text) + "'; expected F, R, B or X");
 }
 
 /// Collects a run's state.
@@ -401,12 +401,11 @@ class Restorer {
   void restore_value(const JsonValue& saved) const {
     const ValueKey key{
         value_op(saved.at("for").text()),
-        StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages - 1))},
+        StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages))},
         MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
         static_cast<std::int16_t>(saved.at("slice").integer(0, 32766))};
-    const std::int64_t size = saved.at("bytes").integer(0);
     if (DeviceWorker* worker = worker_of(consumer_holder(key))) {
-      fill(worker->arena().memory(), worker->add_value(key, size), value_name(key));
+      fill(worker->arena().memory(), worker->add_value(key, saved.at("bytes").integer(0)), value_name(key));
     }
   }
 
@@ -414,12 +413,7 @@ class Restorer {
   std::uint32_t consumer_holder(const ValueKey& key) const {
     for (std::size_t device = 0; device < run_.positions().size(); ++device) {
       for (InstrIndex at = run_.positions()[device]; at < program().lane_begin[device + 1]; ++at) {
-        const Action& action = program().instrs[at].action;
-        const bool same_op = key.op == Op::kB ? is_backward(action.op) : action.op == key.op;
-        if (same_op && action.stage == key.stage &&
-            names(action, index(key.microbatch), static_cast<std::size_t>(key.slice))) {
-          return program().rows[program().instrs[at].row].holder;
-        }
+        if (takes_value(program(), at, key)) return program().rows[program().instrs[at].row].holder;
       }
     }
     throw Error("checkpoint: " + value_name(key) + " has no consumer left");

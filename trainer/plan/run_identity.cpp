@@ -82,12 +82,16 @@ std::string text_of(const NamedValues& weights) {
   return " weights " + hash_of(all);
 }
 
+std::string text_of(const TeacherOptions& of) {
+  return "weight " + text_of(of.weight) + ", temperature " + text_of(of.temperature) + ", decay " + text_of(of.decay);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
   const TrainOptions& options = plan.options;
   // The first that differs is reported: steps before what follows from them, as the schedule of an asynchronous run.
-  return {
+  std::vector<std::pair<std::string, std::string>> identity{
       {"steps", std::to_string(passes * plan.document_updates)},
       {"schedule", text_of(options.schedule)},
       {"network", options.model.network.name + " " + hash_of(network_to_json(options.model.network)) +
@@ -101,6 +105,10 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
       {"clip_norm", text_of(options.optimization.clip_norm) +
                         (options.optimization.clip_scope == ClipScope::kGlobal ? " global" : "")},
       {"numbers", std::string(name_of(options.model.numbers)) + (plan.backend.paced ? " that nothing computes" : "")}};
+  if (plan.program.has_teacher) {
+    identity.emplace_back("teacher", text_of(options.optimization.teacher) + text_of(options.model.teacher_parameters));
+  }
+  return identity;
 }
 
 }  // namespace plumb

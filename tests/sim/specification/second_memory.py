@@ -201,7 +201,8 @@ class Memory:
                     if guest[which] == s.at:
                         self.change("evicted", sign * sum(size for _, size in self.copied(guest[0])))
         if s.values and not sim.case["routes"]:
-            self.change("transfer", sim.total(s, sim.memory[s.stage]["output_grad" if s.backward else "input"]))
+            size = sim.memory[s.stage]["output_grad" if s.backward else "input"]
+            self.change("transfer", sim.total(s, size) if s.named else size * len(sim.taught(s)))
 
     def copied(self, s):
         m = self.sim.memory[s.stage]
@@ -257,7 +258,19 @@ class Memory:
         self.change("kept_for_input_grad", sign * stash("F", "I"))
         self.change("kept_for_weight_grad", sign * stash("F", "W"))
 
+    def teacher(self, s, sign):
+        m, n = self.sim.memory[s.stage], len(self.sim.taught(s))
+        for cls, reader in (("kept_for_input_grad", "I"), ("kept_for_weight_grad", "W")):
+            self.change(cls, sign * n * sum(x[0] for x in m["stash"] if x[1:] == ["F", reader]))
+        self.change("workspace", sign * n * m["ws_f"])
+        return m, n
+
     def at_start(self, s):
+        if self.sim.taught(s):
+            m, n = self.teacher(s, 1)
+            self.value(s, n * m["output"])
+            self.change("transfer", n * m["logits"])
+            return
         m, size, stash = self.sizes(s) if s.named else (self.sim.memory[s.stage], None, None)
         takes, passes = self.sim.segment[s.stage]
         if s.op == "LOAD":
@@ -292,6 +305,14 @@ class Memory:
             self.change("transfer", sign * (m["output"] + m["input"]))
 
     def at_end(self, s):
+        if self.sim.taught(s):
+            m, n = self.teacher(s, -1)
+            self.change("transfer", -n * m["input"])
+            if self.leaves(s):
+                self.change("transfer", -n * m["output"])
+            return
+        if s.op == "F" and any(self.sim.taught(x) for x in self.steps):
+            self.change("transfer", -self.sim.total(s, self.sim.memory[s.stage]["logits"]))
         self.workspace(s, -1)
         if s.named:
             self.pass_ends(s)
