@@ -10,8 +10,9 @@ namespace plumb {
 namespace {
 
 /// How much longer exchanges of tokens take while kernels run beside them: 10.8 s of them in a step where 36.55 % were
-/// hidden behind products and attention (3.959 s), 8.3 where 0.11 % were (9 ms), on 16 H100 with HybridEP (profiles of
-/// Megatron-Bridge 067f987, skills/nemo-mbridge-perf-moe-comm-overlap). 0.11 is 0.105 to 0.115, so this is 1.25 to 1.37.
+/// hidden behind products and attention (3.959 s), 8.3 where 0.11 % were (9 ms), on 16 H100 with HybridEP
+/// (Megatron-Bridge 067f987, skills/nemo-mbridge-perf-expert-parallel-overlap). 0.11 may be 0.105 to 0.115, so this is
+/// 1.25 to 1.37.
 constexpr double kBesideKernels = 1.31;
 
 }  // namespace
