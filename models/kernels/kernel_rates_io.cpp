@@ -242,7 +242,7 @@ void carry_over(const KernelRates& like, KernelRates& rates) {
     smooth->attentions.clear();
   }
   const auto carry = [](double& efficiency, double to, double from) {
-    efficiency = std::clamp(efficiency * to / from, kLeastEfficiency, 1.0);
+    efficiency = std::clamp(efficiency * (to / from), kLeastEfficiency, 1.0);
   };
   if (rates.gemms == like.gemms) {
     for (auto& [shape, efficiency] : rates.gemms) carry(efficiency, own.gemm_share(shape), others.gemm_share(shape));

@@ -20,10 +20,11 @@ double mean_delay(const DelayCounts& counts);
 
 /// How old the weights are that a stage computes with, on one of its holders.
 ///
-/// The gradient of a microbatch is applied to the version vA that is the newest when its backward ends; a pass that
-/// read version v used weights vA - v updates old (PipeMare's tau, arXiv 1910.05124). Counted over whole updates, once
-/// the pipeline is full: without the updates of a flushed phase and those with a microbatch that some stage takes
-/// forward before its first backward after the phase. If no update is left, all are counted.
+/// The gradient of a microbatch is applied to version vA: the newest when its backward ends, or one later where the
+/// gradients before it wait for their U by then (REDUCE_GRAD). A pass that read version v used weights vA - v updates
+/// old (PipeMare's tau, arXiv 1910.05124). Counted over whole updates, once the pipeline is full: without the updates
+/// of a flushed phase and those with a microbatch that some stage takes forward before its first backward after the
+/// phase. If no update is left, all are counted.
 struct StageDelays {
   ReplicaId replica{};
   StageId stage{};

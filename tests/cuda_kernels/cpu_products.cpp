@@ -41,6 +41,7 @@ void CpuProducts::run(const MatrixProduct& of, Stream) {
       for (std::int64_t k = 0; k < of.depth; ++k) {
         sum += element(of.operands, of.a, row, k) * element(of.operands, of.b, k, column);
       }
+      sum *= of.scale;
       const std::int64_t at = row * of.c_stride + column;
       const std::int64_t inner = row * of.inner_stride + column;
       if (of.accumulates) sum += number(of.result, of.c, at);

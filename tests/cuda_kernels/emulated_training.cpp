@@ -25,7 +25,8 @@ constexpr Backend kEmulated{.name = "emulated",
                             .scale = scale_on_cpu,
                             .scratch_bytes = kernels::device_scratch_bytes,
                             .only_streams = true,
-                            .bfloat16 = true};
+                            .bfloat16 = true,
+                            .frozen = true};
 
 }  // namespace
 

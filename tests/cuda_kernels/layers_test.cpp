@@ -126,6 +126,23 @@ TEST_CASE("MLPs equal the CPU's, GELU inside the products or after them") {
   check_both({.spec = spec, .shape = {1, 7}});
 }
 
+TEST_CASE("adapters beside products equal the CPU's, whatever adds GELU") {
+  LayerSpec mlp{.kind = LayerKind::kMlp, .name = "mlp", .width = 16, .hidden = 24};
+  LayerSpec attention{.kind = LayerKind::kAttention, .name = "attention", .width = 16, .heads = 2, .kv_heads = 1};
+  LayerSpec linear{.kind = LayerKind::kLinear, .name = "linear", .width = 16, .outputs = 7};
+  attention.rotary = true;
+  attention.bias = false;
+  for (LayerSpec* spec : {&mlp, &attention, &linear}) {
+    spec->frozen = true;
+    for (const LoraTargets targets : {LoraTargets::kQkv, LoraTargets::kAll}) {
+      spec->lora = {.rank = 3, .alpha = 1, .targets = targets};  // above 1, scores of bf16 are too rough
+      for (const bool fuses : {false, true}) check_both({.spec = *spec, .shape = {2, 9}, .fuses_gelu = fuses});
+    }
+  }
+  mlp.gated = true;
+  check_both({.spec = mlp, .shape = {1, 7}, .misaligned = true});
+}
+
 TEST_CASE("linear layers and cross projections equal the CPU's") {
   const LayerSpec linear{.kind = LayerKind::kLinear, .name = "linear", .width = 16, .outputs = 7};
   check_both({.spec = linear, .shape = {2, 9}});

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "models/import/load_network.hpp"
+#include "models/network/lora.hpp"
 #include "schedules/document/methods.hpp"
 #include "tests/cuda_kernels/device_buffer.hpp"
 #include "tests/support/device_training.hpp"
@@ -112,6 +113,8 @@ const TrainingData& pairs() {
 /// step that the gradient makes.
 constexpr Tolerance kBrief{.gradients = 5e-2, .parameters = 1e-3, .loss = 2e-3};
 static_assert(kBrief.parameters < 1.0 / 512, "closer than bf16 could be");
+/// Of what is frozen there are no float32 weights.
+constexpr Tolerance kBriefAndFrozen{.gradients = 5e-2, .parameters = 1.0 / 512, .loss = 2e-3};
 
 /// Of a document of one, so that nothing is under way between them.
 TrainOptions two_updates(NumberType numbers) {
@@ -140,6 +143,20 @@ TEST_CASE("stages on CUDA train as the CPU's: one backward, split ones, late W, 
            {.name = "1f1b"}, {.name = "zb-h1"}, {.name = "zb-v"}, {.name = "chimera", .tied = true}, {.name = "2bp"}}) {
     CAPTURE(of.name);
     check_as_cpu(run_of(of), NumberType::kFloat32, kSingle);
+  }
+}
+
+TEST_CASE("adapters on CUDA train beside frozen weights as the CPU's do, those of several jobs, too") {
+  for (const Case& of : std::vector<Case>{{.name = "1f1b", .tied = true},
+                                          {.name = "zb-h1"},
+                                          {.name = "mlora", .m = 4, .options = {{"adapters", "2"}}}}) {
+    CAPTURE(of.name);
+    TrainOptions options = run_of(of);
+    const Lora lora{.rank = 3, .alpha = 6, .targets = LoraTargets::kAll};
+    options.model.network = with_adapters(std::move(options.model.network), lora);
+    options.optimization.steps = 2;  // at first B is 0, and so is the gradient of A
+    check_as_cpu(options, NumberType::kFloat32, kSingle);
+    check_as_cpu(options, NumberType::kBFloat16, kBriefAndFrozen);
   }
 }
 

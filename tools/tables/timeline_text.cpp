@@ -63,6 +63,17 @@ std::string send_buffers_text(const SendBuffers& buffers) {
   return text;
 }
 
+/// Says where updates end faster after each other than their work takes, as those of a run without next work do.
+std::string step_time_text(const Timeline& timeline) {
+  Ticks most_busy = 0;
+  for (const DeviceSummary& device : timeline.devices) most_busy = std::max(most_busy, device.busy);
+  const Ticks work = most_busy / std::max<std::int64_t>(1, timeline.updates);
+  const std::string step = time_of(timeline.step_time, timeline);
+  if (timeline.step_time >= work || time_of(work, timeline) == step) return step;
+  return step + ", less than the " + time_of(work, timeline) +
+         " of work in an update, because no work follows the last ones: simulate more with --updates";
+}
+
 /// Says where it is the share of whole steady periods and not of the makespan, as the bubble fraction above it is.
 std::string utilization_text(const Timeline& timeline) {
   Ticks useful = 0;
@@ -86,7 +97,7 @@ std::string figures_text(const Timeline& timeline) {
   table.add_row({"microbatches", std::to_string(timeline.num_microbatches) + " in " + std::to_string(timeline.updates) +
                                      (timeline.updates == 1 ? " update" : " updates")});
   table.add_row({"makespan", time_of(timeline.makespan, timeline)});
-  table.add_row({"step time", time_of(timeline.step_time, timeline)});
+  table.add_row({"step time", step_time_text(timeline)});
   table.add_row({"bubble fraction", share_text(timeline.bubble_fraction)});
   table.add_row({"bubble rate", share_text(timeline.bubble_rate)});
   table.add_row({"utilization", utilization_text(timeline)});

@@ -32,7 +32,7 @@ constexpr std::array kBackends{
             .paced = true},
 #ifdef PLUMB_HAS_CUDA
     Backend{"cuda", "GPUs, whole or cut into virtual devices", make_cuda_stage, add_on_cpu, scale_on_cpu,
-            make_cuda_streams, cuda_scratch_bytes, true, true},
+            make_cuda_streams, cuda_scratch_bytes, true, true, true},
 #endif
 };
 

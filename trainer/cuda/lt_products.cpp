@@ -259,9 +259,8 @@ struct LtProducts::Library {
   }
 
   cublasStatus_t multiply(const MatrixProduct& of, const LtPlan& plan, kernels::Stream stream) {
-    const float one = 1;
     const float beta = of.accumulates ? 1.0F : 0.0F;
-    return lt().Matmul(handle, plan.product, &one, of.b.data, plan.a.get(), of.a.data, plan.b.get(), &beta, of.c,
+    return lt().Matmul(handle, plan.product, &of.scale, of.b.data, plan.a.get(), of.a.data, plan.b.get(), &beta, of.c,
                        plan.c.get(), of.c, plan.c.get(), &plan.algorithm, place.workspace,
                        static_cast<std::size_t>(place.workspace_bytes), stream);
   }

@@ -81,7 +81,7 @@ void DeviceWorker::run_again(InstrIndex forward) {
   const std::vector<std::byte> message = message_again(forward);
   std::span<const std::byte> rest = message;
   std::vector<std::byte> outputs;
-  PassArguments pass{.weights = holder.weights(holder.version()), .frozen = holder.frozen().data()};
+  PassArguments pass{.weights = holder.weights(holder.version()), .frozen = holder.frozen()};
   const Action& action = plan_.program.instrs[forward].action;
   plan_.program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
     RunningPart running;

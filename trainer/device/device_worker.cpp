@@ -339,7 +339,7 @@ void DeviceWorker::compute(InstrIndex at) {
 
 void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
   const Action& action = plan_.program.instrs[at].action;
-  PassArguments pass{.frozen = holder.frozen().data(), .gradients = holder.gradients()};
+  PassArguments pass{.frozen = holder.frozen(), .gradients = holder.gradients()};
   if (reads_weights(action.op)) {
     const bool newest = plan_.program.version_read.empty();
     const std::int32_t version = newest ? holder.version() : plan_.program.version_read[at];

@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "trainer/memory/arena.hpp"
+#include "trainer/memory/device_memory.hpp"
 #include "trainer/methods/correction.hpp"
+#include "trainer/numbers/number_type.hpp"
 #include "trainer/plan/run_plan.hpp"
 
 namespace plumb {
@@ -19,9 +22,12 @@ class FrozenWeights {
   void make(const RunPlan& plan, StageId stage, Arena& arena);
   /// Empty where the stage has none.
   std::span<const std::byte> of(StageId stage) const;
+  /// The same for the host to read: float32 with bf16.
+  std::span<const std::byte> stored(StageId stage, DeviceMemory& memory, NumberType numbers);
 
  private:
   std::map<StageId, Block> blocks_;
+  std::map<StageId, std::vector<std::byte>> seen_;  ///< where the host cannot read them as they are
 };
 
 /// What the copies of a stage on a device share.

@@ -145,6 +145,10 @@ std::span<const std::byte> HolderState::stored_weights() {
   return memory().view(weights_.span(), seen_);
 }
 
+std::span<const std::byte> HolderState::stored_frozen() {
+  return shared_->frozen.stored(stage(), memory(), plan_->options.model.numbers);
+}
+
 void HolderState::place_weights(WeightsPlace place) {
   away_.clear();
   weights_ = Block();

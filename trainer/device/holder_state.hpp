@@ -37,8 +37,7 @@ class HolderState {
   /// REDUCE_GRAD, with two blocks: what was added up waits in one for its U, and backwards add to the other.
   void hand_over_gradients();
   std::int32_t version() const { return version_; }
-  std::span<const std::byte> frozen() const { return shared_->frozen.of(stage()); }  ///< weights; empty: none
-
+  const std::byte* frozen() const { return shared_->frozen.of(stage()).data(); }  ///< weights, or null
   /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
   const std::byte* weights(std::int32_t version) const;
   /// What the methods of the schedule make a pass read; otherwise those of its version.
@@ -77,6 +76,7 @@ class HolderState {
   /// The newest weights, wherever they are, for the host to read; until they change. Those that updates work on:
   /// float32 with bf16.
   std::span<const std::byte> stored_weights();
+  std::span<const std::byte> stored_frozen();  ///< likewise of what is frozen; empty: nothing
 
   /// The document starts again: its versions count from 0.
   void restart_document() { version_ = 0; }

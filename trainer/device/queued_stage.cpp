@@ -68,6 +68,7 @@ std::string replay_key(const StageBackend* stage, Op op, const PassArguments& pa
   add(stage);
   add(op);
   add(pass.weights);
+  add(pass.frozen);
   add(pass.gradients);
   add(pass.blocks.data);
   for (std::size_t i = 0; i < pass.blocks.earlier_count; ++i) add(pass.blocks.earlier[i].blocks.data);

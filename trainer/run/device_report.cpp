@@ -86,7 +86,7 @@ DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTi
   for (auto& [number, holder] : worker.holders()) {
     const bool first = seen.insert(holder.stage()).second;
     report.holders[number] = {holder.stored_weights(), holder.last_gradients(),
-                              first ? holder.frozen() : std::span<const std::byte>{}};
+                              first ? holder.stored_frozen() : std::span<const std::byte>{}};
     report.updates_skipped = std::max(report.updates_skipped, holder.updates_skipped());
     report.updates_rolled_back += holder.updates_rolled_back();
   }

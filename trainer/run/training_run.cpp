@@ -269,7 +269,7 @@ NamedValues TrainingRun::newest_weights() const {
     DeviceReport& report = reports.emplace_back();
     report.device = worker->device();
     for (auto& [number, holder] : worker->holders()) {
-      report.holders[number] = {.weights = holder.stored_weights(), .gradients = {}, .frozen = holder.frozen()};
+      report.holders[number] = {.weights = holder.stored_weights(), .gradients = {}, .frozen = holder.stored_frozen()};
     }
   }
   GatheredReports gathered;

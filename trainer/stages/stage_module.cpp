@@ -8,15 +8,6 @@
 #include "trainer/stages/step_pass.hpp"
 
 namespace plumb {
-namespace {
-
-/// Whether W of a layer has anything to add to.
-bool has_weight_grad(const LayoutStep& step) {
-  return !std::ranges::all_of(step.parameters, [](const ParameterPlace& place) { return place.frozen; });
-}
-
-}  // namespace
-
 template <class T>
 StageModule<T>::StageModule(const StageLayout& layout, const MicrobatchShape& shape)
     : layout_(&layout),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -49,6 +50,11 @@ inline std::vector<std::int64_t> frozen_offsets(const StageLayout& layout) {
   std::vector<std::int64_t> offsets{0};
   for (const ParameterFacts& parameter : layout.frozen) offsets.push_back(offsets.back() + parameter.count());
   return offsets;
+}
+
+/// Whether W of a layer has anything to add to.
+inline bool has_weight_grad(const LayoutStep& step) {
+  return !std::ranges::all_of(step.parameters, [](const ParameterPlace& place) { return place.frozen; });
 }
 
 /// The frozen parameters of a stage as a flat block; null in passes that read no weights.

@@ -44,7 +44,7 @@ class Memory:
     # §10.3
     def delays(self):
         sim, unsteady, parts = self.sim, set(), {h: {} for h in self.sim.holders}
-        state = {h: {"updates": 0, "backwards": 0, "full": False} for h in sim.holders}
+        state = {h: {"updates": 0, "reduced": 0, "backwards": 0, "full": False} for h in sim.holders}
         order = []
         for unit in (s for s in self.steps if s.unit == s.at):
             members = self.steps[unit.at:unit.behind]
@@ -53,6 +53,7 @@ class Memory:
         for s in order:
             now = state[s.holder]
             now["updates"] += s.op == "U"
+            now["reduced"] += s.op == "REDUCE_GRAD"
             for k, j, _ in sim.all_parts(s) if s.named else []:
                 part, read = parts[s.holder].setdefault((k, j), {}), self.read[s.at] if self.read else now["updates"]
                 if s.op == "F":
@@ -65,7 +66,7 @@ class Memory:
                     part.update(distance=now["backwards"] - part["before"], backward=read)
                     now["backwards"] += 1
                     now["full"] = now["full"] or not flushes(s, k)
-                part["applied"] = now["updates"]
+                part["applied"] = now["updates"] + (now["updates"] < k // sim.pace[s.stage] <= now["reduced"])
         out = []
         for h in sorted(sim.holders):
             steady = {p["applied"] for p in parts[h].values()} - {p["applied"] for (k, _), p in parts[h].items() if k in unsteady}

@@ -4,6 +4,7 @@
 #include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/attention/key_slices.hpp"
 #include "trainer/cuda/kernels/attention/rotary.hpp"
+#include "trainer/cuda/layers/adapter.hpp"
 #include "trainer/cuda/layers/attend.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
 #include "trainer/cuda/layers/dense.hpp"
@@ -27,7 +28,8 @@ class CudaAttention final : public CudaLayer<T> {
         has_bias_(spec.bias),
         has_qkv_bias_(spec.bias || spec.qkv_bias),
         qkv_{shape.tokens(), spec.width, sizes_.row},
-        out_{shape.tokens(), spec.width, spec.width} {
+        out_{shape.tokens(), spec.width, spec.width},
+        adapters_(make_cuda_adapters<T>(spec, {qkv_, out_}, out_weight() + (has_bias_ ? 2 : 1), 4)) {
     const std::int64_t half = sizes_.head_width / 2;
     if (rotary_ && half > RotaryFrequencies::kMost) {
       throw Error("layer '" + spec.name + "': heads of " + std::to_string(sizes_.head_width) +
@@ -42,6 +44,7 @@ class CudaAttention final : public CudaLayer<T> {
     T* qkv = pass.stash_values(0);
     T* attended = pass.stash_values(2);
     qkv_.forward(pass.device, pass.input, pass.weights[0], has_qkv_bias_ ? pass.weights[1] : nullptr, qkv);
+    adapters_[0].forward(pass, pass.input, qkv);
     ScratchPieces scratch(pass.device.scratch);
     if (rotary_) turn_rows(pass, qkv, scratch.take<float>(angles()), false);
     if (pass.keys != nullptr) {
@@ -55,9 +58,11 @@ class CudaAttention final : public CudaLayer<T> {
                             .values = values_after(keys),
                             .attended = {attended, sizes_.width},
                             .log_sums = pass.statistics(1)});
-    if (pass.output == nullptr) return;
-    out_.forward(pass.device, attended, pass.weights[out_weight()],
-                 has_bias_ ? pass.weights[out_weight() + 1] : nullptr, pass.output);
+    if (pass.output != nullptr) {
+      out_.forward(pass.device, attended, pass.weights[out_weight()],
+                   has_bias_ ? pass.weights[out_weight() + 1] : nullptr, pass.output);
+    }
+    adapters_[1].forward(pass, attended, pass.output);
   }
 
   void input_grad(const CudaPass<T>& pass) const override {
@@ -65,6 +70,7 @@ class CudaAttention final : public CudaLayer<T> {
     T* qkv_grad = pass.stash_values(3);
     T* attended_grad = reinterpret_cast<T*>(pass.workspace);
     out_.input_grad(pass.device, pass.output_grad, pass.weights[out_weight()], attended_grad);
+    adapters_[1].input_grad(pass, pass.output_grad, attended_grad);
     ScratchPieces scratch(pass.device.scratch);
     float* angles_of_turn = scratch.take<float>(rotary_ ? angles() : 0);
     float* deltas = scratch.take<float>(shape_.tokens() * sizes_.heads);
@@ -90,6 +96,7 @@ class CudaAttention final : public CudaLayer<T> {
     }
     if (rotary_) turn_rows(pass, qkv_grad, angles_of_turn, true);
     qkv_.input_grad(pass.device, qkv_grad, pass.weights[0], pass.input_grad);
+    adapters_[0].input_grad(pass, qkv_grad, pass.input_grad);
   }
 
   void weight_grad(const CudaPass<T>& pass) const override {
@@ -97,6 +104,8 @@ class CudaAttention final : public CudaLayer<T> {
                      has_bias_ ? pass.gradients[out_weight() + 1] : nullptr);
     qkv_.weight_grad(pass.device, pass.stash_values(3), pass.input, pass.gradients[0],
                      has_qkv_bias_ ? pass.gradients[1] : nullptr);
+    adapters_[1].weight_grad(pass, pass.output_grad, pass.stash_values(2));
+    adapters_[0].weight_grad(pass, pass.stash_values(3), pass.input);
   }
 
   std::int64_t scratch_bytes() const override {
@@ -171,6 +180,7 @@ class CudaAttention final : public CudaLayer<T> {
   bool has_qkv_bias_;
   Dense<T> qkv_;
   Dense<T> out_;
+  std::vector<CudaAdapter<T>> adapters_;  ///< queries with keys and values, out
 };
 
 }  // namespace

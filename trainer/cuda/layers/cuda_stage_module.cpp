@@ -52,7 +52,10 @@ struct CudaStageModule<T>::Moves {
 
 template <class T>
 CudaStageModule<T>::CudaStageModule(const StageLayout& layout, const MicrobatchShape& shape)
-    : layout_(&layout), tokens_(static_cast<double>(shape.tokens())), parameter_offsets_(parameter_offsets(layout)) {
+    : layout_(&layout),
+      tokens_(static_cast<double>(shape.tokens())),
+      parameter_offsets_(parameter_offsets(layout)),
+      frozen_offsets_(frozen_offsets(layout)) {
   for (const LayoutStep& step : layout.steps) layers_.push_back(make_cuda_layer<T>(step.spec, shape));
 }
 
@@ -66,7 +69,7 @@ std::int64_t CudaStageModule<T>::scratch_bytes() const {
 template <class T>
 typename CudaStageModule<T>::Step CudaStageModule<T>::step_pass(std::size_t k, PassPlace place, const Pass& of) const {
   Step result = plumb::step_pass<CudaPass<T>, T, float>(
-      {*layout_, parameter_offsets_, place, of.weights, of.gradients, of.blocks}, k);
+      {*layout_, parameter_offsets_, place, of.weights, of.gradients, of.blocks, {of.frozen, &frozen_offsets_}}, k);
   CudaPass<T>& pass = result.pass;
   pass.device = of.device;
   pass.ids = of.ids;
@@ -103,7 +106,7 @@ void CudaStageModule<T>::go_back(const Pass& of, PassPlace place, bool with_weig
     if (layers_[k]->adds()) pass.added = moves.take_sum(k, pass.input_grad);
     layers_[k]->input_grad(pass);
     moves.make_all(k);
-    if (with_weights) layers_[k]->weight_grad(pass);
+    if (with_weights && has_weight_grad(layout_->steps[k])) layers_[k]->weight_grad(pass);
   }
 }
 
@@ -115,6 +118,7 @@ void CudaStageModule<T>::input_grad(const Pass& of) const {
 template <class T>
 void CudaStageModule<T>::weight_grad(const Pass& of) const {
   for (std::size_t k = layers_.size(); k-- > 0;) {
+    if (!has_weight_grad(layout_->steps[k])) continue;
     const Step step = step_pass(k, &TensorPlaces::w, of);
     layers_[k]->weight_grad(step.bound());
   }

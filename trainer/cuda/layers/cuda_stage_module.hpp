@@ -20,6 +20,7 @@ class CudaStageModule {
   struct Pass {
     DeviceContext device;
     const T* weights = nullptr;
+    const T* frozen = nullptr;   ///< weights that no update changes
     float* gradients = nullptr;  ///< parameters packed like the weights
     StageBlocks blocks;
     MicrobatchIds ids;                ///< F and R; memory that the device reads
@@ -52,6 +53,7 @@ class CudaStageModule {
   const StageLayout* layout_;
   double tokens_;
   std::vector<std::int64_t> parameter_offsets_;
+  std::vector<std::int64_t> frozen_offsets_;
   std::vector<std::unique_ptr<CudaLayer<T>>> layers_;  ///< by step
 };
 

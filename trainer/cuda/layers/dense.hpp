@@ -47,8 +47,16 @@ struct Dense {
   void input_grad(const DeviceContext& device, const T* dy, const T* weight, T* dx) const {
     device.products->run(input_grad_product(dy, weight, dx), device.stream);
   }
-  /// dW += dy^T x, db += column sums of dy; `gradients`: of weight and bias, the latter may be null.
+  /// dW += dy^T x, db += column sums of dy; either may be null (frozen, or no bias).
   void weight_grad(const DeviceContext& device, const T* dy, const T* x, float* weight_grad, float* bias_grad) const {
+    if (weight_grad != nullptr) add_weight_grad(device, dy, x, weight_grad);
+    if (bias_grad == nullptr) return;
+    add_column_sums<T>({dy, tokens, outputs, bias_grad, device.scratch}, device.stream);
+  }
+  std::int64_t scratch_bytes() const { return column_scratch_bytes(tokens, outputs, 1); }
+
+ private:
+  void add_weight_grad(const DeviceContext& device, const T* dy, const T* x, float* weight_grad) const {
     device.products->run({.a = {dy, outputs, true},
                           .b = {x, inputs, false},
                           .c = weight_grad,
@@ -60,10 +68,7 @@ struct Dense {
                           .result = NumberKind::kFloat32,
                           .accumulates = true},
                          device.stream);
-    if (bias_grad == nullptr) return;
-    add_column_sums<T>({dy, tokens, outputs, bias_grad, device.scratch}, device.stream);
   }
-  std::int64_t scratch_bytes() const { return column_scratch_bytes(tokens, outputs, 1); }
 };
 
 }  // namespace plumb::kernels

@@ -57,6 +57,7 @@ class DeviceStage final : public StageBackend {
     const typename CudaStageModule<T>::Pass on_device{
         .device = {stream_, products_.get(), spec_.place.scratch, others_.attention.get(), others_.convolutions.get()},
         .weights = numbers_in<T>(pass.weights),
+        .frozen = numbers_in<T>(pass.frozen),
         .gradients = numbers_in<float>(pass.gradients),
         .blocks = pass.blocks,
         .ids = pass.ids,
@@ -86,10 +87,10 @@ class DeviceStage final : public StageBackend {
     clear(blocks.state, memory.optimizer_bytes);
     if constexpr (sizeof(T) < sizeof(float)) {
       const auto rounded = rounded_to_bfloat16(std::as_bytes(std::span(weights)));
-      copy_and_wait(blocks.weights, rounded.data(), memory.weight_bytes, stream_);
+      copy_and_wait(blocks.weights, rounded.data(), memory.updated_bytes(), stream_);
       if (blocks.state != nullptr) copy_and_wait(blocks.state, weights.data(), count * 4, stream_);
     } else {
-      copy_and_wait(blocks.weights, weights.data(), memory.weight_bytes, stream_);
+      copy_and_wait(blocks.weights, weights.data(), memory.updated_bytes(), stream_);
     }
   }
 
@@ -101,7 +102,7 @@ class DeviceStage final : public StageBackend {
   }
 
   void copy(std::byte* to, const std::byte* from) override {
-    copy_bytes(to, from, spec_.layout->memory.weight_bytes, stream_);
+    copy_bytes(to, from, spec_.layout->memory.updated_bytes(), stream_);
   }
 
   void apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) override {

@@ -140,7 +140,8 @@ void backward_in(const NormBackward<T>& norm, Stream stream) {
   // The parameters first: the input gradient may take the place of what they are made of.
   const ParameterTerms<T, N> terms{norm.input, norm.output_grad, norm.mean, norm.inverse, norm.width};
   const ColumnSums<float> shape{nullptr, norm.rows, norm.width, nullptr, norm.scratch};
-  sum_columns_in<2, N>(terms, AddToGradients{{norm.weight_grad, norm.bias_grad}}, shape, stream);
+  if (norm.weight_grad != nullptr)
+    sum_columns_in<2, N>(terms, AddToGradients{{norm.weight_grad, norm.bias_grad}}, shape, stream);
   const auto blocks = static_cast<unsigned int>(ceil_div(norm.rows, kRowsPerBlock));
   launch(norm_input_grad<T, N>, {dim3(blocks), dim3(kRowsPerBlock * kWarp)}, stream, norm);
 }

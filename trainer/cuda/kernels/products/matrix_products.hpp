@@ -26,7 +26,7 @@ enum class Epilogue : std::uint8_t {
   kGeluGrad,  ///< times the slope of GELU at `inner`
 };
 
-/// c = epilogue(a b), or c += a b. a is rows x depth, b depth x columns. All sums are made in float.
+/// c = epilogue(s a b), or c += s a b. a is rows x depth, b depth x columns. All sums are made in float.
 struct MatrixProduct {
   ProductOperand a;
   ProductOperand b;
@@ -38,6 +38,7 @@ struct MatrixProduct {
   NumberKind operands = NumberKind::kFloat32;  ///< of a, b, bias and inner
   NumberKind result = NumberKind::kFloat32;    ///< of c
   bool accumulates = false;
+  float scale = 1;  ///< s
   Epilogue epilogue = Epilogue::kNone;
   const void* bias = nullptr;
   void* inner = nullptr;  ///< rows x columns; written by kGelu, read by kGeluGrad
