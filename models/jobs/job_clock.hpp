@@ -21,18 +21,20 @@ std::int64_t surely_nanoseconds(double seconds, std::int64_t less);
 struct PassSeconds {
   double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
   double hidden_s = 0;     ///< collectives beside them
+  double exchanged_s = 0;  ///< of these, exchanges of tokens
   double computing_s = 0;  ///< kernels alone, or starting everything
   double talking_s = 0;    ///< all collectives
 
   PassSeconds& operator+=(const PassSeconds& other) {
     busy_s += other.busy_s;
     hidden_s += other.hidden_s;
+    exchanged_s += other.exchanged_s;
     computing_s += other.computing_s;
     talking_s += other.talking_s;
     return *this;
   }
-  /// Hidden collectives show where they outlast the kernels.
-  double seconds() const { return std::max(busy_s, hidden_s); }
+  /// Hidden collectives show where they outlast the kernels; exchanges go on more slowly until these end.
+  double seconds() const;
   CommTime communication() const;
 };
 

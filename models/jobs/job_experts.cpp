@@ -97,6 +97,33 @@ void add_expert_biases(LayerKernels& kernels, const LayerSpec& layer, const JobS
   }
 }
 
+/// The router's product and what Megatron-LM (d98e8a6, `router.py`, `moe_utils.py`) starts around it, with its fused
+/// router. The loss that balances experts: scores and counts for it, itself, its size for the log and the sum there;
+/// back two scalars, its gradient and that of its scores, and their sum with the gradient of the choice. The product's
+/// gradients are computed in 32 bits: both operands widened, both results narrowed, and the weight's added to its sum
+/// by a kernel of its own. The tokens' gradients by way of the router and of the experts are added up.
+void add_router(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape) {
+  const std::int64_t own = shape.dispatched_tokens();
+  const double scores = shape.bytes(own, layer.experts);
+  const double tokens = shape.bytes(own, layer.width);
+  constexpr std::int32_t kBalancing = 5;
+  constexpr std::int32_t kWidened = 4;
+  add_linear(kernels, shape, {.tokens = own, .inputs = layer.width, .outputs = layer.experts, .wide = true});
+  kernels.forward.memory(3 * scores, kBalancing);
+  kernels.input_grad.memory(5 * scores, kBalancing);
+  kernels.input_grad.memory(3 * tokens + 3 * tokens, kWidened);
+  kernels.input_grad.memory(3 * tokens);
+  if (shape.parallelism.adapter_rank == 0) kernels.weight_grad.memory(0);  // few bytes
+}
+
+/// Products of 8 and 4 bits take tokens in sixteens or more. Beside Megatron-LM's all-to-all dispatcher Transformer
+/// Engine fills every expert's tokens (of `bytes`) up and cuts what comes out back (`Fp8Padding`, d0067d0), each by a
+/// kernel, and their probabilities by one more; other dispatchers write them so.
+void add_padding(PassKernels& pass, const Parallelism& job, double bytes, std::int32_t launches) {
+  if (job.format == MatrixFormat::kBf16 || job.dispatcher != Dispatcher::kAllToAll) return;
+  if (job.expert_capacity == 0) pass.memory(2 * bytes, launches);
+}
+
 void add_shared_experts(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape) {
   if (layer.shared_experts == 0) return;
   const bool divided = shape.parallelism.sequence_parallel;
@@ -126,16 +153,18 @@ LayerKernels moe_kernels(const LayerSpec& layer, const JobShape& shape) {
   const WayLaunches& launches = way_launches(job);
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
-  add_linear(kernels, shape, {.tokens = own, .inputs = layer.width, .outputs = layer.experts, .wide = true});
+  add_router(kernels, layer, shape);
   if (layer.latent_width > 0) add_linear(kernels, shape, {own, layer.width, width});
   LayerKernels experts;
   experts.forward.memory(2 * permuted, launches.there, Movement::kPermute);  // scores, choice, permutation
   way.there(experts.forward, true);
   experts.input_grad.memory(3 * permuted, launches.back_backward, Movement::kPermute);
   way.there(experts.input_grad, false);
+  for (PassKernels* pass : {&experts.forward, &experts.input_grad}) add_padding(*pass, job, permuted, 2);
   add_mlp(experts, layer, shape,
           {std::max<std::int64_t>(1, taken / local), width, layer.hidden / job.expert_parts(), local, true});
   add_expert_biases(experts, layer, shape, local);
+  for (PassKernels* pass : {&experts.forward, &experts.input_grad}) add_padding(*pass, job, permuted, 1);
   way.back(experts.forward);
   way.back(experts.input_grad);
   experts.forward.memory(3 * permuted, launches.back, Movement::kPermute);  // back in order, weighted sum

@@ -67,6 +67,43 @@ TEST_CASE("hidden exchanges cost a pass what they take of the multiprocessors, a
   CHECK(hidden.w == shown.w);
 }
 
+TEST_CASE("hidden exchanges go on at 1/1.31 of their rate while kernels run, and alone after them") {
+  const Network network = load_network("mixtral-8x7b");
+  const Cluster cluster = load_cluster("h100-4x8");
+  KernelRates rates = plain_rates();
+  rates.multiprocessors = 1;  // of which exchanges take none
+  const auto forward = [&](const Parallelism& job) {
+    return static_cast<double>(
+        job_costs(network, equal_partition(network, 4), {cluster, 4, rates}, job).costs.times[1].f);
+  };
+  const Parallelism shown{.expert = 8, .data = 8};
+  Parallelism hidden = shown;
+  hidden.overlap_experts = true;
+  const double kernels = forward(hidden);  // they outlast the exchanges
+  for (const double slower : {40.0, 4.0}) {
+    rates.inside_share /= slower;
+    const double exchanges = forward(shown) - kernels;
+    REQUIRE(exchanges > kernels);
+    CHECK(forward(hidden) == doctest::Approx(exchanges + (1 - 1 / 1.31) * kernels).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("of the kernels that a profile of Qwen3-30B counts for a layer and microbatch, five sixths are counted") {
+  const Network network = load_network("qwen3-30b-a3b");
+  const Parallelism job{.expert = 16, .data = 16, .microbatch_size = 1, .dispatcher = Dispatcher::kOncePerNode};
+  const JobShape shape(network, job);
+  double launches = 0;
+  for (const std::size_t k : {1, 2}) {  // attention, experts
+    const LayerKernels kernels = layer_kernels(network.layers[k], shape);
+    for (const PassKernels* pass : {&kernels.forward, &kernels.input_grad, &kernels.weight_grad}) {
+      for (const Kernel& kernel : pass->list) launches += kernel.launches;
+    }
+  }
+  const double profiled = 463348.0 / (48 * 64);  // layers x microbatches, 16 H100 (Megatron-Bridge 067f987)
+  CHECK(launches < profiled);
+  CHECK(launches > 0.8 * profiled);
+}
+
 TEST_CASE("the host starts experts one by one once it knows their tokens, unless they are in a captured graph") {
   const Network network = load_network("mixtral-8x7b");
   const Cluster cluster = load_cluster("h100-4x8");
