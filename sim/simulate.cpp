@@ -60,7 +60,8 @@ RunTimes run_program(const ProgramIndex& indexed, const SimOptions& options) {
   const Program& program = indexed.program();
   const auto reason = why_not_one_pass(program, options);
   if (options.engine == EngineChoice::kPass && reason) {
-    throw Error("engine pass: " + *reason + "; expected links of their own, or the event engine");
+    throw Error("engine pass: " + *reason +
+                ", which it cannot simulate; expected the event engine, which runs where no engine is asked for");
   }
   const bool by_events = options.engine == EngineChoice::kEvent || reason;
   if (auto times = by_events ? run_events(program, options) : run_one_pass(indexed, options)) return *std::move(times);

@@ -52,6 +52,7 @@ struct StageMemory {
   std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)
   std::int64_t output_grad_bytes = 0;  ///< gradient received from the next stage; freed at the end of I
   std::int64_t input_grad_bytes = 0;   ///< gradient handed to the previous stage
+  std::int64_t logit_bytes = 0;        ///< what the head makes its loss of (0 on all stages but the last)
 
   // Inside one action.
   std::int64_t workspace_f_bytes = 0;
@@ -63,8 +64,7 @@ struct StageMemory {
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 
-/// Bytes of a microbatch that are kept between the forward and the backward: the input if it is kept, and what the
-/// forward makes unless recomputation drops it (`input_only`).
+/// Kept of a microbatch between forward and backward: the input if it is kept, and (not `input_only`) what F makes.
 std::int64_t kept_bytes(const StageMemory& memory, bool input_only);
 
 /// Times of one stage's actions on a device of speed 1, for one microbatch.
@@ -91,12 +91,12 @@ struct StageTimes {
 /// Those of `times` that are counted per microbatch: all but u x evict load all_reduce.
 std::vector<Ticks*> times_per_microbatch(StageTimes& times);
 
-/// Work of one microbatch through the network, for throughput and model-FLOPs utilization.
+/// Work of one microbatch through the network, for throughput and model-FLOPs utilization. 0: unknown.
 struct WorkUnits {
-  std::int64_t samples_per_microbatch = 0;  ///< 0: unknown
-  std::int64_t tokens_per_microbatch = 0;   ///< 0: unknown
-  double model_flops_per_microbatch = 0;    ///< F + I + W of the whole network, without recompute
-  double peak_flops_per_s = 0;              ///< of one device
+  std::int64_t samples_per_microbatch = 0;
+  std::int64_t tokens_per_microbatch = 0;
+  double model_flops_per_microbatch = 0;  ///< F + I + W of the whole network, without recompute
+  double peak_flops_per_s = 0;            ///< of one device
 };
 
 /// One parameter that lives in two stages (a language-model head tied to the embedding). Its gradients are summed

@@ -52,6 +52,21 @@ PassSeconds JobClock::of(const PassKernels& pass, bool is_forward) const {
   return {busy_s, hidden_s, std::min(busy_s, seconds_of(kernels)), talking_s};
 }
 
+ShardDevices shard_devices(const Cluster& cluster, const Parallelism& job) {
+  const std::int64_t weights = job.shard_ranks(&ShardGroups::weights);
+  const std::int64_t gradients = job.shard_ranks(&ShardGroups::gradients);
+  const std::int64_t optimizer = job.shard_ranks(&ShardGroups::optimizer);
+  const auto group = [&](std::int64_t ranks, std::int64_t inside) {
+    return device_group(cluster, ranks, job.tensor * inside);
+  };
+  return {.weights = group(weights, 1),
+          .gradients = group(gradients, 1),
+          .optimizer = group(optimizer, 1),
+          .weight_parts = group(optimizer / weights, weights),
+          .gradient_parts = group(optimizer / gradients, gradients),
+          .copies = group(job.replicas() / optimizer, optimizer)};
+}
+
 const DeviceGroup& JobClock::group(GroupAxis axis) const {
   switch (axis) {
     case GroupAxis::kTensor:
@@ -62,10 +77,18 @@ const DeviceGroup& JobClock::group(GroupAxis axis) const {
       return expert_;
     case GroupAxis::kExpertTensor:
       return expert_tensor_;
-    case GroupAxis::kShards:
-      return shards_;
+    case GroupAxis::kWeightShards:
+      return shards_.weights;
+    case GroupAxis::kGradientShards:
+      return shards_.gradients;
+    case GroupAxis::kOptimizerShards:
+      return shards_.optimizer;
+    case GroupAxis::kWeightParts:
+      return shards_.weight_parts;
+    case GroupAxis::kGradientParts:
+      return shards_.gradient_parts;
     case GroupAxis::kShardCopies:
-      return shard_copies_;
+      return shards_.copies;
     case GroupAxis::kExpertCopies:
       return expert_copies_;
     default:

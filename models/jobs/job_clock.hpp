@@ -51,6 +51,18 @@ struct StageSeconds {
   }
 };
 
+/// Who shares what ZeRO shards of dense weights (GroupAxis).
+struct ShardDevices {
+  DeviceGroup weights;
+  DeviceGroup gradients;
+  DeviceGroup optimizer;
+  DeviceGroup weight_parts;
+  DeviceGroup gradient_parts;
+  DeviceGroup copies;
+};
+
+ShardDevices shard_devices(const Cluster& cluster, const Parallelism& job);
+
 /// Rates of one device and the groups it takes part in.
 class JobClock {
  public:
@@ -64,8 +76,7 @@ class JobClock {
         expert_(device_group(cluster, job.expert, job.expert_parts())),
         expert_tensor_(device_group(cluster, job.expert_parts(), 1)),
         data_(device_group(cluster, job.replicas(), job.tensor)),
-        shards_(device_group(cluster, job.shard_ranks(), job.tensor)),
-        shard_copies_(device_group(cluster, job.replicas() / job.shard_ranks(), job.tensor * job.shard_ranks())),
+        shards_(shard_devices(cluster, job)),
         expert_copies_(device_group(cluster, job.expert_replicas(), job.expert_parts() * job.expert)),
         captured_(job.captured),
         blocking_(job.blocking_launches),
@@ -119,8 +130,7 @@ class JobClock {
   DeviceGroup expert_;
   DeviceGroup expert_tensor_;
   DeviceGroup data_;
-  DeviceGroup shards_;
-  DeviceGroup shard_copies_;
+  ShardDevices shards_;
   DeviceGroup expert_copies_;
   CapturedGraphs captured_;
   bool blocking_;

@@ -35,7 +35,7 @@ void wait_for_weights(std::span<const LayerSpec> layers, bool are_all, const Job
       return clock.collective_s(CollectiveOp::kAllGather, holders,
                                 static_cast<double>(count) * job.gathered_weight_bytes());
     };
-    return of(parameters.dense, clock.group(GroupAxis::kShards)) + of(parameters.expert, clock.expert_copies());
+    return of(parameters.dense, clock.group(GroupAxis::kWeightShards)) + of(parameters.expert, clock.expert_copies());
   };
   const auto first = [&](auto begin, auto end, PassSeconds& pass) {
     const auto layer = std::find_if(begin, end, [&](const LayerSpec& one) { return gather_s(one) > 0; });
@@ -139,7 +139,7 @@ struct JobPrices::State {
     const bool shares = job.adapter_rank == 0 && all.dense > 0 && all.expert == 0;
     if (shares) {
       StageMemory held;
-      const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.shard_ranks() : 1;
+      const std::int64_t holders = job.zero >= ZeroStage::kOptimizer ? job.shard_ranks(&ShardGroups::optimizer) : 1;
       held.optimizer_bytes = all.dense * job.precision.optimizer_bytes / holders;
       UpdateSeconds update = update_seconds(all, least_shape(), clock, held, {});
       if (job.overlap_gradients) update.reduce_s = 0;

@@ -172,15 +172,23 @@ struct SplitParameters {
   DeviceParameters others() const { return {all.dense - sharded.dense, all.expert - sharded.expert}; }
 };
 
-/// Of `each` bytes, over the ranks that ZeRO shards over where they are `divided`.
-std::int64_t divided_bytes(const DeviceParameters& some, double each, const Parallelism& job, bool divided) {
+/// Over how many ranks ZeRO shards what it shards from the stage `from` on.
+std::int64_t ranks_of(const Parallelism& job, ZeroStage from) {
+  if (from == ZeroStage::kWeights) return job.shard_ranks(&ShardGroups::weights);
+  return job.shard_ranks(from == ZeroStage::kGradients ? &ShardGroups::gradients : &ShardGroups::optimizer);
+}
+
+/// Of `each` bytes, over the ranks that ZeRO shards over from the stage `from` on, where they are `divided`.
+std::int64_t divided_bytes(const DeviceParameters& some, double each, const Parallelism& job, ZeroStage from,
+                           bool divided) {
   const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };
-  return sharded(of(some.dense), divided, job.shard_ranks()) + sharded(of(some.expert), divided, job.expert_replicas());
+  return sharded(of(some.dense), divided, ranks_of(job, from)) +
+         sharded(of(some.expert), divided, job.expert_replicas());
 }
 
 /// ZeRO 3 has the layer that computes and the next one as a whole.
 std::int64_t gathered_bytes(std::span<const LayerSpec> sharded_layers, const JobShape& shape) {
-  if (shape.parallelism.shard_ranks() < 2) return 0;
+  if (shape.parallelism.shard_ranks(&ShardGroups::weights) < 2) return 0;
   std::int64_t largest = 0;
   for (const LayerSpec& layer : sharded_layers) largest = std::max(largest, device_parameters(layer, shape).all());
   return 2 * largest * shape.parallelism.precision.weight_bytes;
@@ -198,7 +206,8 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   const Parallelism& job = shape.parallelism;
   const auto first = layers.first(holding.sharded);
   const auto held_of = [&](const SplitParameters& some, double each, ZeroStage from) {
-    return divided_bytes(some.others(), each, job, job.zero >= from) + divided_bytes(some.sharded, each, job, true);
+    return divided_bytes(some.others(), each, job, from, job.zero >= from) +
+           divided_bytes(some.sharded, each, job, from, true);
   };
   const SplitParameters parameters{holding.parameters, holding.of_sharded};
   const SplitParameters trained =
@@ -235,6 +244,10 @@ StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& 
   const std::int64_t widened =
       job.precision.gradient_bytes < kWideGradient && !in_storage ? bytes(kWideGradient, ZeroStage::kOptimizer) : 0;
   memory.workspace_u_bytes = held - gathered + widened;
+  if (!layers.empty() && makes_logits(layers.back().kind)) {
+    const std::int64_t rows = (layers.back().vocabulary + job.tensor - 1) / job.tensor;
+    memory.logit_bytes = shape.number_bytes() * shape.tokens() * rows;
+  }
   return memory;
 }
 

@@ -17,7 +17,7 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
   const Parallelism& job = shape.parallelism;
   if (job.zero < ZeroStage::kGradients || job.replicas() < 2) return;
   const DeviceParameters parameters = device_parameters(layer, shape);
-  const auto add = [&](std::int64_t count, GroupAxis holders) {
+  const auto add = [&](std::int64_t count, GroupAxis holders, GroupAxis summing) {
     if (count == 0) return;
     const auto bytes = [count](std::int64_t each) { return static_cast<double>(count) * static_cast<double>(each); };
     if (job.zero == ZeroStage::kWeights) {
@@ -26,10 +26,10 @@ void add_zero_traffic(const LayerSpec& layer, const JobShape& shape, LayerKernel
                          job.overlap_weights);
       }
     }
-    kernels.input_grad.collective(CollectiveOp::kReduceScatter, holders, bytes(job.precision.gradient_bytes), true);
+    kernels.input_grad.collective(CollectiveOp::kReduceScatter, summing, bytes(job.precision.gradient_bytes), true);
   };
-  add(parameters.dense, GroupAxis::kShards);
-  if (job.expert_replicas() > 1) add(parameters.expert, GroupAxis::kExpertCopies);
+  add(parameters.dense, GroupAxis::kWeightShards, GroupAxis::kGradientShards);
+  if (job.expert_replicas() > 1) add(parameters.expert, GroupAxis::kExpertCopies, GroupAxis::kExpertCopies);
 }
 
 /// No layer names what it reads, and none shares the weights of another.

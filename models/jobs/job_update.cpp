@@ -33,8 +33,33 @@ double passed_over_bytes(double own, double all, const Parallelism& job) {
 /// Parameters that the optimizer of one device updates.
 double updated_parameters(const DeviceParameters& parameters, const Parallelism& job) {
   if (job.zero == ZeroStage::kNone) return static_cast<double>(parameters.all());
-  return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks()) +
+  return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks(&ShardGroups::optimizer)) +
          static_cast<double>(parameters.expert) / static_cast<double>(job.expert_replicas());
+}
+
+/// Parameters of a dense shard of what `part` groups.
+double shard_of(const DeviceParameters& parameters, const Parallelism& job, std::int64_t ShardGroups::*part) {
+  return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks(part));
+}
+
+/// Every group has sums of its own: from shards of gradients to those of the optimizer, where these are smaller, and
+/// then between the copies of a shard.
+double between_groups_s(const DeviceParameters& parameters, const Parallelism& job, const JobClock& clock,
+                        double gradient_bytes) {
+  double seconds = 0;
+  if (job.zero >= ZeroStage::kGradients) {
+    seconds += clock.collective_s(CollectiveOp::kReduceScatter, clock.group(GroupAxis::kGradientParts),
+                                  shard_of(parameters, job, &ShardGroups::gradients) * gradient_bytes);
+  }
+  const double share = static_cast<double>(parameters.dense) * gradient_bytes /
+                       static_cast<double>(job.shard_ranks(&ShardGroups::optimizer));
+  return seconds + clock.collective_s(CollectiveOp::kAllReduce, clock.group(GroupAxis::kShardCopies), share);
+}
+
+/// New weights to those who hold the same shard of weights, and have updated other parts of it.
+double weight_parts_s(const DeviceParameters& parameters, const Parallelism& job, const JobClock& clock) {
+  return clock.collective_s(CollectiveOp::kAllGather, clock.group(GroupAxis::kWeightParts),
+                            shard_of(parameters, job, &ShardGroups::weights) * job.gathered_weight_bytes());
 }
 
 UpdateSeconds operator+(const UpdateSeconds& one, const UpdateSeconds& other) {
@@ -48,7 +73,7 @@ UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& s
   const Parallelism& job = shape.parallelism;
   // Adapters are too small for their messages to count.
   const DeviceParameters parameters = job.adapter_rank > 0 ? DeviceParameters{} : of_stage;
-  const DeviceGroup& data = clock.group(GroupAxis::kShards);
+  const DeviceGroup& data = clock.group(GroupAxis::kOptimizerShards);
   const DeviceGroup& experts = clock.expert_copies();
   const auto over_ranks = [&](CollectiveOp op, double each) {
     return clock.collective_s(op, data, static_cast<double>(parameters.dense) * each) +
@@ -61,11 +86,7 @@ UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& s
     const CollectiveOp op = reduces_all(job) ? CollectiveOp::kAllReduce : CollectiveOp::kReduceScatter;
     update.reduce_s = over_ranks(op, gradient_bytes);
   }
-  if (job.zero != ZeroStage::kNone) {  // every group has sums of its own
-    const double share =
-        static_cast<double>(parameters.dense) * gradient_bytes / static_cast<double>(job.shard_ranks());
-    update.reduce_s += clock.collective_s(CollectiveOp::kAllReduce, clock.group(GroupAxis::kShardCopies), share);
-  }
+  if (job.zero != ZeroStage::kNone) update.reduce_s += between_groups_s(parameters, job, clock, gradient_bytes);
   const auto beside = [](double seconds, Ticks pass) {
     return std::max(0.0, seconds - static_cast<double>(pass) / kNsPerSecond);
   };
@@ -73,8 +94,9 @@ UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& s
   if (job.gradient_share < 1) update.reduce_s += coding_s(parameters, job, clock);
   if (job.zero == ZeroStage::kOptimizer || job.zero == ZeroStage::kGradients) {
     update.gather_s = over_ranks(CollectiveOp::kAllGather, job.gathered_weight_bytes());
-    if (job.overlap_parameters) update.gather_s = beside(update.gather_s, hides.f);
   }
+  if (job.zero == ZeroStage::kWeights) update.gather_s = weight_parts_s(parameters, job, clock);
+  if (job.overlap_parameters) update.gather_s = beside(update.gather_s, hides.f);
   // Gradient read, weight and state read and written, by whoever holds the state.
   const auto each = static_cast<double>(job.precision.gradient_bytes + 2 * job.precision.weight_bytes +
                                         2 * job.precision.optimizer_bytes);

@@ -1,5 +1,6 @@
 #include "models/jobs/parallelism.hpp"
 
+#include <array>
 #include <string>
 
 #include "models/ground/error.hpp"
@@ -69,6 +70,30 @@ void check_expert_ranks(const Parallelism& job) {
   }
 }
 
+/// A rank updates what it has the gradient of, and hands on what it has updated: groups lie in each other.
+void check_shard_groups(const Parallelism& job, bool experts) {
+  if (!job.shard_groups.any()) return;
+  struct Part {
+    const char* name;
+    std::int64_t ranks;
+  };
+  const std::array parts{Part{"weights", job.shard_ranks(&ShardGroups::weights)},
+                         Part{"gradients", job.shard_ranks(&ShardGroups::gradients)},
+                         Part{"optimizer", job.shard_ranks(&ShardGroups::optimizer)}};
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const std::string group = "parallelism: shard group" + in_brackets(parts[k].ranks);
+    if (parts[k].ranks < 0 || job.replicas() % parts[k].ranks != 0) {
+      throw Error(group + " must divide context x data" + in_brackets(job.replicas()));
+    }
+    if (job.zero == ZeroStage::kNone) throw Error(group + ": expected a ZeRO stage of at least 1");
+    if (experts) throw Error(group + ": expected a network without experts, whose copies are other ranks");
+    if (k + 1 < parts.size() && parts[k + 1].ranks % parts[k].ranks != 0) {
+      throw Error(group + " of " + parts[k].name + " must divide that of " + parts[k + 1].name +
+                  in_brackets(parts[k + 1].ranks) + ": expected weights in gradients in optimizer");
+    }
+  }
+}
+
 void check_shards(const Parallelism& job, bool experts) {
   if (!(job.gradient_share > 0 && job.gradient_share <= 1)) {
     throw Error("parallelism: expected a share of the bytes of gradients above 0 and up to 1");
@@ -89,13 +114,7 @@ void check_shards(const Parallelism& job, bool experts) {
                   std::to_string(8 * job.precision.activation_bytes) + " bits, found " + std::to_string(bits));
     }
   }
-  if (job.shard_group == 0) return;
-  const std::string group = "parallelism: shard group" + in_brackets(job.shard_group);
-  if (job.shard_group < 0 || job.replicas() % job.shard_group != 0) {
-    throw Error(group + " must divide context x data" + in_brackets(job.replicas()));
-  }
-  if (job.zero == ZeroStage::kNone) throw Error(group + ": expected a ZeRO stage of at least 1");
-  if (experts) throw Error(group + ": expected a network without experts, whose copies are other ranks");
+  check_shard_groups(job, experts);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "models/jobs/layer_recompute.hpp"
+#include "models/jobs/shard_groups.hpp"
 #include "models/kernels/dispatcher.hpp"
 #include "models/kernels/matrix_format.hpp"
 #include "models/network/network.hpp"
@@ -97,8 +98,7 @@ struct Parallelism {
   bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
   std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
   LoraTargets adapter_targets{};  ///< what has adapters
-  std::int64_t shard_group = 0;   ///< ZeRO shards over so many neighbours of the ranks that hold the same weights, and
-                                  ///< every such group holds all of them (MiCS); 0: over all ranks
+  ShardGroups shard_groups{};     ///< over which of the ranks with the same weights ZeRO shards
   double gradient_share = 1;      ///< bytes of a gradient on its way to other ranks, relative to those of one that is
                                   ///< not compressed
   /// Beside `zero` the first layers of every stage are sharded as by ZeRO 3, as many as counts say (OSDP). Without
@@ -117,8 +117,10 @@ struct Parallelism {
   std::int64_t devices_per_stage() const { return tensor * context * data; }
   /// Devices that hold the same dense weights.
   std::int64_t replicas() const { return context * data; }
-  /// Devices over which ZeRO shards dense weights.
-  std::int64_t shard_ranks() const { return shard_group > 0 ? shard_group : replicas(); }
+  /// Of the groups of `shard_groups` for dense weights, where ZeRO shards what they are for.
+  std::int64_t shard_ranks(std::int64_t ShardGroups::*part) const {
+    return shard_groups.*part > 0 ? shard_groups.*part : replicas();
+  }
   /// Devices that divide one expert, and devices that hold the same part of the same experts.
   std::int64_t expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
   std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }

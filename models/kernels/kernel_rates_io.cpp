@@ -94,6 +94,8 @@ RatesJson by_name(std::span<const std::string_view> names, const double* numbers
   return json;
 }
 
+constexpr double kLeastEfficiency = 1e-6;
+
 GemmPoint gemm_point(const JsonValue& row) {
   row.allow_only({"m", "n", "k", "count", "pass", "format", "accumulated", "efficiency"});
   GemmPoint point;
@@ -104,7 +106,7 @@ GemmPoint gemm_point(const JsonValue& row) {
                  .pass = choice_or_first<ProductPass>(row, "pass", kProductPassNames),
                  .format = choice_or_first<MatrixFormat>(row, "format", kMatrixFormatNames)};
   if (const auto bytes = row.find("accumulated")) point.shape.accumulated = bytes->integer(0, 8);
-  point.efficiency = row.at("efficiency").number(1e-6, 1);
+  point.efficiency = row.at("efficiency").number(kLeastEfficiency, 1);
   return point;
 }
 
@@ -117,7 +119,7 @@ AttentionPoint attention_point(const JsonValue& row) {
                  .key_width = row.at("key_width").integer(1, kMostRateSide),
                  .value_width = row.at("value_width").integer(1, kMostRateSide),
                  .pass = static_cast<ProductPass>(choice_of(row.at("pass"), std::span(kProductPassNames).first(2)))};
-  point.efficiency = row.at("efficiency").number(1e-6, 1);
+  point.efficiency = row.at("efficiency").number(kLeastEfficiency, 1);
   return point;
 }
 
@@ -136,6 +138,7 @@ template <class Point, class Read>
 void read_points(const JsonValue& root, std::string_view key, std::vector<Point>& points, Read&& read) {
   const auto rows = root.find(key);
   if (!rows) return;
+  points.clear();
   for (const JsonValue& row : rows->elements()) points.push_back(read(row));
 }
 
@@ -174,8 +177,8 @@ std::vector<std::string_view> keys_of(std::int64_t version) {
   for (const RateInteger& integer : kIntegers) keys.push_back(integer.key);
   const std::initializer_list<std::string_view> first{"attention_efficiency", "memory_efficiency", "link_efficiency",
                                                       "pass_ns"};
-  const std::initializer_list<std::string_view> second{"basis",          "peaks",      "gemm_by_pass", "memory",
-                                                       "switch_reduces", "any_layout", "attentions",   "collectives"};
+  const std::initializer_list<std::string_view> second{
+      "basis", "like", "peaks", "gemm_by_pass", "memory", "switch_reduces", "any_layout", "attentions", "collectives"};
   const auto& more = version == 1 ? first : second;
   keys.insert(keys.end(), more.begin(), more.end());
   return keys;
@@ -219,6 +222,38 @@ std::string lines_of(std::string_view key, const std::vector<Point>& points) {
   return points.empty() ? text : ",\n  \"" + std::string(key) + "\": [" + text + "\n  ]";
 }
 
+/// What a document begins with that is like a preset of another device.
+KernelRates begun_like(const JsonValue& like) {
+  std::vector<std::string_view> names;
+  for (const Preset& preset : device_presets()) {
+    if (preset.name == like.text()) return kernel_rates_from_json(preset.json, std::string(preset.name) + ".json");
+    names.push_back(preset.name);
+  }
+  choice_of(like, names);  // throws
+  return {};
+}
+
+/// Measured shapes that were taken over stand as far from this device's smooth model as from the other's.
+void carry_over(const KernelRates& like, KernelRates& rates) {
+  KernelRates own = rates;
+  KernelRates others = like;
+  for (KernelRates* smooth : {&own, &others}) {
+    smooth->gemms.clear();
+    smooth->attentions.clear();
+  }
+  const auto carry = [](double& efficiency, double to, double from) {
+    efficiency = std::clamp(efficiency * (to / from), kLeastEfficiency, 1.0);
+  };
+  if (rates.gemms == like.gemms) {
+    for (auto& [shape, efficiency] : rates.gemms) carry(efficiency, own.gemm_share(shape), others.gemm_share(shape));
+  }
+  if (rates.attentions == like.attentions) {
+    for (auto& [shape, efficiency] : rates.attentions) {
+      carry(efficiency, own.attention_share(shape), others.attention_share(shape));
+    }
+  }
+}
+
 std::vector<KernelRates> built_in_rates() {
   std::vector<KernelRates> all;
   for (const Preset& preset : device_presets()) {
@@ -235,7 +270,9 @@ KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_
   const std::int64_t version = root.at("version").integer(1, 2);
   check_format(root, "plumbline-device", version);
   root.allow_only(keys_of(version));
-  KernelRates rates;
+  const auto like = root.find("like");
+  KernelRates rates = like ? begun_like(*like) : KernelRates{};
+  const KernelRates begun = rates;
   rates.device = root.at("device").text();
   if (const auto source = root.find("source")) rates.source = source->text();
   for (const RateNumber& number : kNumbers) {
@@ -246,6 +283,7 @@ KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_
   }
   read_points(root, "gemms", rates.gemms, gemm_point);
   version == 1 ? read_version_1(root, rates) : read_version_2(root, rates);
+  if (like) carry_over(begun, rates);
   return rates;
 }
 

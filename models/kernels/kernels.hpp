@@ -19,8 +19,12 @@ enum class GroupAxis : std::uint8_t {
   kExpert,
   kExpertTensor,
   kData,
-  kShards,
-  kShardCopies,
+  kWeightShards,     ///< ranks that ZeRO shards weights over
+  kGradientShards,   ///< gradients
+  kOptimizerShards,  ///< optimizer state
+  kWeightParts,      ///< ranks that update parts of the same shard of weights
+  kGradientParts,    ///< of gradients
+  kShardCopies,      ///< ranks with the same shard of optimizer state
   kExpertCopies
 };
 

@@ -10,10 +10,10 @@ namespace plumb {
 constexpr bool begins_network(LayerKind kind) {
   return kind == LayerKind::kEmbedding || kind == LayerKind::kValues || kind == LayerKind::kPixels;
 }
+/// Makes logits, and a loss of them.
+constexpr bool makes_logits(LayerKind kind) { return kind == LayerKind::kHead || kind == LayerKind::kClassifier; }
 /// Makes the loss instead of an output.
-constexpr bool ends_network(LayerKind kind) {
-  return kind == LayerKind::kHead || kind == LayerKind::kClassifier || kind == LayerKind::kSquaredError;
-}
+constexpr bool ends_network(LayerKind kind) { return makes_logits(kind) || kind == LayerKind::kSquaredError; }
 
 /// Reads a second value, named by `from`.
 constexpr bool reads_two(LayerKind kind) { return kind == LayerKind::kAdd || kind == LayerKind::kCrossProjection; }

@@ -12,6 +12,8 @@
 
 namespace plumb {
 
+class JsonValue;
+
 /// Times of the four passes and of the update. `count` 0: the run did not have them.
 struct MeasuredPasses {
   Measured f = {};
@@ -49,6 +51,8 @@ bool is_run_profile(std::string_view text, std::string_view file_name);
 
 /// Reads the document. Throws `Error` with line, column and path.
 RunProfile run_profile_from_json(std::string_view text, std::string_view file_name);
+/// The same, of a document that is a value in another one.
+RunProfile read_run_profile(const JsonValue& root);
 
 /// The document of `profile`.
 std::string run_profile_to_json(const RunProfile& profile);

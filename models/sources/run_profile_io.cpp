@@ -133,7 +133,10 @@ bool is_run_profile(std::string_view text, std::string_view file_name) {
 
 RunProfile run_profile_from_json(std::string_view text, std::string_view file_name) {
   const JsonDocument document{std::string(text), std::string(file_name)};
-  const JsonValue root = document.root();
+  return read_run_profile(document.root());
+}
+
+RunProfile read_run_profile(const JsonValue& root) {
   check_format(root, kRunProfileFormat, 1);
   root.allow_only({"format", "version", "machine", "runtime", "stages_ns", "inside_ns", "host_ns", "messages",
                    "message_bytes", "input_grad_share", "send_ns", "send_posted_ns", "receive_ns", "message_ns",

@@ -10,6 +10,7 @@
 #include "models/layers/describe_layer.hpp"
 #include "models/layers/layer_kinds.hpp"
 #include "models/network/flow.hpp"
+#include "models/network/layer_shape.hpp"
 #include "models/stages/stage_moves.hpp"
 #include "models/stages/stage_reversal.hpp"
 #include "models/stages/stage_tensors.hpp"
@@ -394,6 +395,9 @@ class LayoutBuilder {
     memory.gradient_bytes = parameters * setting_.precision.gradient_bytes;
     memory.optimizer_bytes = parameters * setting_.precision.optimizer_bytes;
     memory.key_grads_freed_bytes = layout_.key_grads.bytes;
+    if (setting_.last && makes_logits(layout_.steps.back().spec.kind)) {
+      memory.logit_bytes = layout_.steps.back().facts.stash.front().bytes;
+    }
     memory.workspace_f_bytes = forward_.finish();
     memory.workspace_i_bytes = input_grad_.finish();
     memory.workspace_w_bytes = weight_grad_.finish();

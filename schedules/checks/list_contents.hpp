@@ -48,4 +48,7 @@ void check_recompute(const Schedule& schedule, Findings& findings);
 /// Checks that the ends of `extra_edges` stand in the lists.
 void check_extra_edges(const Schedule& schedule, Findings& findings);
 
+/// Checks that the forwards of a teacher, if there is one, come in order and with their edges. Every list is in order.
+void check_teacher(const Schedule& schedule, Findings& findings);
+
 }  // namespace plumb

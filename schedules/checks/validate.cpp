@@ -116,6 +116,7 @@ std::vector<Violation> check_document(const Schedule& schedule) {
   if (findings.empty()) check_transfers(schedule, findings);
   if (findings.empty() && most_named(schedule) > 1) check_recompute(schedule, findings);
   check_extra_edges(schedule, findings);
+  if (findings.empty()) check_teacher(schedule, findings);
   return findings.take();
 }
 

@@ -80,9 +80,10 @@ Ticks extra_time(const ExtraWork& work, const StageCosts& costs, StageId stage) 
   }
   Ticks one = costs.times[index(stage)].x;
   if (costs.from_network) {
-    one = work.kind == ExtraWork::Kind::kPass     ? pass_time(work, costs, stage)
-          : work.kind == ExtraWork::Kind::kLayers ? layers_time(work, costs)
-                                                  : 0;
+    one = work.kind == ExtraWork::Kind::kPass      ? pass_time(work, costs, stage)
+          : work.kind == ExtraWork::Kind::kTeacher ? costs.times[index(stage)].f
+          : work.kind == ExtraWork::Kind::kLayers  ? layers_time(work, costs)
+                                                   : 0;
   }
   const Ticks nearest = checked_ticks(static_cast<double>(one) * work.units, kWhat);
   const Rational units = units_as_fraction(work.units);

@@ -262,6 +262,19 @@ void read_policy(const JsonValue& json, Schedule& schedule) {
 
 constexpr double kMostUnits = 1e12;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 53;
+constexpr std::int64_t kMostTaught = 128;  ///< microbatches in one action
+
+/// The teacher's forward of microbatches [first, end).
+ExtraWork teacher_of(const JsonValue& json, const JsonValue& microbatches) {
+  json.allow_only({"teacher"});
+  const auto whole = [](const JsonValue& number) { return number.integer(0, kMostIndex); };
+  const auto [first, end] = pair_of(microbatches, "[first, end]", whole);
+  if (first >= end || end - first > kMostTaught) {
+    microbatches.fail("expected the first microbatch and one past the last, at most " + std::to_string(kMostTaught) +
+                      " of them");
+  }
+  return {.kind = ExtraWork::Kind::kTeacher, .units = static_cast<double>(end - first), .first_microbatch = first};
+}
 
 /// `work` is a number of units, or says what is done.
 ExtraWork extra_of(const JsonValue& json) {
@@ -270,13 +283,14 @@ ExtraWork extra_of(const JsonValue& json) {
     work.units = json.number(0, kMostUnits);
     return work;
   }
-  json.allow_only({"units", "pass", "stages_ahead", "layers", "time_ns"});
+  json.allow_only({"units", "pass", "stages_ahead", "layers", "time_ns", "teacher"});
+  if (const auto teacher = json.find("teacher")) return teacher_of(json, *teacher);
   if (const auto units = json.find("units")) work.units = units->number(0, kMostUnits);
   const auto pass = json.find("pass");
   const auto layers = json.find("layers");
   const auto time = json.find("time_ns");
   if (pass.has_value() + layers.has_value() + time.has_value() != 1) {
-    json.fail("expected one of pass, layers and time_ns");
+    json.fail("expected one of pass, layers, teacher and time_ns");
   }
   if (const auto ahead = json.find("stages_ahead")) {
     if (!pass) ahead->fail("goes with pass");

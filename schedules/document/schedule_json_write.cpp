@@ -198,6 +198,13 @@ class Writer {
       out_ += '}';
       return;
     }
+    if (work.kind == ExtraWork::Kind::kTeacher) {
+      out_ += "{\"teacher\": ";
+      value(std::vector<std::int64_t>{work.first_microbatch,
+                                      work.first_microbatch + static_cast<std::int64_t>(work.units)});
+      out_ += '}';
+      return;
+    }
     out_ += "{\"units\": ";
     value(work.units);
     if (work.kind == ExtraWork::Kind::kLayers) {

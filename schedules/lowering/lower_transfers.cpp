@@ -97,16 +97,17 @@ class TransferWriter {
 
   void add(const Edge& edge) {
     const Wait& wait = program_.waits[edge.wait];
-    const Action& producer = program_.instrs[wait.source].action;
-    const Action& consumer = program_.instrs[edge.consumer].action;
+    const Action producer = program_.work_of(wait.source);
+    const Action consumer = program_.work_of(edge.consumer);
+    const bool weights = producer.op == Op::kX && program_.rows[program_.instrs[wait.source].row].taught < 0;
     Transfer transfer;
     transfer.producer = wait.source;
     transfer.consumer = edge.consumer;
     transfer.issue = issue(wait.source, edge.consumer);
     const bool given = state_.costs.message_bytes > 0 || program_.memory.empty();
-    transfer.bytes = given                   ? state_.costs.message_bytes
-                     : producer.op == Op::kX ? state_.carried_bytes.at({wait.source, edge.consumer})
-                                             : shared_bytes(producer, consumer);
+    transfer.bytes = given     ? state_.costs.message_bytes
+                     : weights ? state_.carried_bytes.at({wait.source, edge.consumer})
+                               : shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }
 

@@ -28,6 +28,12 @@ std::int64_t bytes_of(const State& state, const ExtraEdge& edge) {
   return bytes;
 }
 
+/// A teacher's output goes from stage to stage, as that of its student.
+bool hands_on(const Program& program, InstrIndex before, InstrIndex after) {
+  const auto taught = [&](InstrIndex at) { return program.rows[program.instrs[at].row].taught >= 0; };
+  return taught(before) && taught(after);
+}
+
 std::vector<FoundEdge> found_extra_edges(State& state) {
   std::vector<FoundEdge> edges;
   const auto find = [&](const Action& action) {
@@ -37,6 +43,8 @@ std::vector<FoundEdge> found_extra_edges(State& state) {
   };
   for (const ExtraEdge& edge : state.schedule.extra_edges) {
     edges.push_back({find(edge.after), find(edge.before), edge.carries()});
+    FoundEdge& found = edges.back();
+    found.carries |= hands_on(state.program, found.before, found.after);
     if (edge.carries()) state.carried_bytes[{edges.back().before, edges.back().after}] += bytes_of(state, edge);
   }
   for (const auto& [validation, update] : state.validation_waits) edges.push_back({validation, update});

@@ -101,15 +101,25 @@ Ticks RowTable::on_device(Ticks at_speed_one) const {
 std::uint32_t RowTable::add_row(const Action& action, bool recompute) {
   const bool on_parts = works_on_parts(action);
   const StageTimes times = on_parts ? times_of_all(action) : state_.costs.times[index(action.stage)];
-  const Ticks time = action.op == Op::kX
-                         ? extra_time(work_of(state_.schedule, action.microbatch), state_.costs, action.stage)
-                         : time_of(times, action.op, recompute);
+  const bool extra = action.op == Op::kX;
+  const ExtraWork work = extra ? work_of(state_.schedule, action.microbatch) : ExtraWork{};
+  const Ticks time = extra ? extra_time(work, state_.costs, action.stage) : time_of(times, action.op, recompute);
   Row row;
   row.holder = holder_of(action);
   row.op = action.op;
   row.recompute = recompute;
   row.microbatches = is_move_of_weights(action) ? 0 : static_cast<std::uint8_t>(action.merged + 1);
   if (on_parts && !plain_parts_ && !state_.costs.memory.empty()) row.sum = add_sum(action);
+  if (work.kind == ExtraWork::Kind::kTeacher) {
+    if (static_cast<double>(work.first_microbatch) + work.units >
+        static_cast<double>(state_.schedule.num_microbatches)) {
+      throw CannotRun(to_string(action) + ": a teacher's forward of microbatches out of range; expected 0 to " +
+                      std::to_string(state_.schedule.num_microbatches - 1));
+    }
+    row.taught = static_cast<std::int32_t>(work.first_microbatch);
+    row.microbatches = static_cast<std::uint8_t>(work.units);
+    state_.program.has_teacher = true;
+  }
   state_.program.rows.push_back(row);
   state_.program.durations.push_back(on_device(time));
   note_recompute(row.recompute && is_backward(row.op) ? on_device(times.r) : 0);

@@ -215,6 +215,10 @@ class PhaseWriter {
   /// Where the rules say nothing of them: reductions over copies, and the updates of all stages.
   void write_updates() {
     if (has_updates_ || frame_.forward_only) return;
+    if (frame_.whole && frame_.updates > 1) {
+      throw Error(rules_.updates.where + ": lists cover " + std::to_string(frame_.updates) +
+                  " updates and say nothing of them, expected U where each ends");
+    }
     if (frame_.copies > 1 && !has_reductions_) write_of_all(Op::kReduceGrad);
     write_of_all(Op::kU);
   }

@@ -61,6 +61,7 @@ struct Row {
                                   ///< the row of the second member has 0
   std::uint8_t microbatches = 1;  ///< merged into one action; 0: none, it moves weights
   std::uint32_t sum = kWhole;     ///< into `Program::sums`; kWhole: `microbatches` whole ones
+  std::int32_t taught = -1;       ///< X of a teacher: the first microbatch that it takes forward; -1: not of one
 };
 
 }  // namespace plumb

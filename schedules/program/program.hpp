@@ -15,30 +15,9 @@
 #include "schedules/program/move.hpp"
 #include "schedules/program/runtime_ticks.hpp"
 #include "schedules/program/send_buffers.hpp"
+#include "schedules/program/transfer.hpp"
 
 namespace plumb {
-
-/// One message between devices. Positions refer to compute lanes, so that buffers live by order, not by time.
-struct Transfer {
-  InstrIndex producer = 0;    ///< its end makes the value
-  InstrIndex consumer = 0;    ///< it waits for the value
-  InstrIndex issue = 0;       ///< the send is issued at the end of this instr of the sender (>= producer)
-  InstrIndex post = 0;        ///< the receive is posted just before this instr of the receiver (<= consumer)
-  InstrIndex sent = 0;        ///< the sender waits for the send just before this instr; the lane's end when equal to
-                              ///< `Program::lane_begin[sender + 1]`
-  std::uint32_t channel = 0;  ///< into `Program::channels`
-  std::int64_t bytes = 0;     ///< of a move whose time is given: its ticks
-};
-
-static_assert(sizeof(Transfer) == 32, "a program holds one for almost every action");
-
-/// A pair of devices in one direction. Messages of a channel are issued and posted in the same order, which is
-/// their order in `Program::transfers`.
-struct Channel {
-  DeviceId from{};
-  DeviceId to{};
-  Route route;
-};
 
 /// A reduction over several holders. It starts when the last member has joined and occupies no compute lane.
 struct Collective {
@@ -78,6 +57,8 @@ struct KeptVersion {
 /// - V after forwards with the weights of its update (`Row::recompute`), which it may take back: the U allocates a
 ///   copy of the optimizer state, too; both copies are freed at the end of V. V: start: what F works on besides its
 ///   stash (workspace, output and input), because the forwards may have to be run again; end frees that.
+/// - X, a teacher's forward (`Row::taught`): as F in forward mode, with weights of its own, a correction buffer; of the
+///   last stage also its output (transfer), which the F of its microbatch frees at its end.
 /// - Any reader frees at its end the weight version whose last reader it is; so does U where a method looks back.
 ///
 /// An action on several microbatches or slices holds the buffers of all of them at once.
@@ -97,6 +78,7 @@ struct Program {
   std::vector<std::int64_t> microbatches_per_update;  ///< one, or by stage
   bool forward_only = false;
   bool asynchronous = false;  ///< some stage's policy is not flush
+  bool has_teacher = false;   ///< some X are its forwards
 
   std::vector<std::uint32_t> lane_begin;  ///< num_devices + 1 offsets into `instrs`
   std::vector<Instr> instrs;              ///< device by device; one past the end is a sentinel that ends the waits
@@ -132,7 +114,19 @@ struct Program {
   WorkUnits work;
 
   /// What the transfer is: `message_op`.
-  Op op_of(std::uint32_t transfer) const { return message_op(rows[instrs[transfers[transfer].producer].row].op); }
+  Op op_of(std::uint32_t transfer) const {
+    const Row& row = rows[instrs[transfers[transfer].producer].row];
+    return row.taught >= 0 ? Op::kSendF : message_op(row.op);
+  }
+  /// The action of the instr; that of a teacher's forward names its microbatches instead of its number.
+  Action work_of(InstrIndex at) const {
+    Action action = instrs[at].action;
+    const Row& row = rows[instrs[at].row];
+    if (row.taught < 0) return action;
+    action.microbatch = MicrobatchId{row.taught};
+    action.merged = (row.microbatches - 1) & 127;
+    return action;
+  }
   /// An `ExtraEdge` with what it carries. No buffers are counted; the trainer, whose devices have it, sends nothing.
   bool carries_weights(std::uint32_t transfer) const { return op_of(transfer) == Op::kUnshard; }
   bool is_move(std::uint32_t transfer) const { return transfer >= transfers.size() - moves.size(); }

@@ -19,7 +19,8 @@ struct Passage {
   std::int32_t forward = 0;           ///< versions read
   std::int32_t backward = 0;
   std::optional<std::int32_t> recompute;
-  std::int32_t applied_to = 0;  ///< the newest version when its gradient is made
+  std::optional<std::int32_t> teacher;  ///< of its teacher: the newest in its mean
+  std::int32_t applied_to = 0;          ///< the version that the update with its gradient changes
 };
 
 /// One holder's passages, in order of their forwards.
@@ -32,6 +33,8 @@ class HolderDelays {
   void visit(InstrIndex at) {
     const Action& action = program_.instrs[at].action;
     if (action.op == Op::kU) ++updates_;
+    if (action.op == Op::kReduceGrad) ++reduced_;
+    if (program_.rows[program_.instrs[at].row].taught >= 0) teach(program_.work_of(at));
     const bool works = action.op == Op::kF || action.op == Op::kR || is_backward(action.op) || action.op == Op::kW;
     if (!works) return;
     const std::int32_t read = program_.version_read.empty() ? updates_ : program_.version_read[at];
@@ -41,7 +44,9 @@ class HolderDelays {
       if (action.op == Op::kF) start(passage, microbatch, read);
       if (action.op == Op::kR || folded) passage.recompute = read;
       if (is_backward(action.op)) finish(passage, microbatch, read);
-      passage.applied_to = updates_;
+      const std::int32_t update = update_of(microbatch);
+      const bool one_waits = updates_ < update && update <= reduced_;
+      passage.applied_to = updates_ + (one_waits ? 1 : 0);
     });
   }
 
@@ -68,14 +73,25 @@ class HolderDelays {
       ++delays.forward[passage.applied_to - passage.forward];
       ++delays.backward[passage.applied_to - passage.backward];
       if (passage.recompute) ++delays.recompute[passage.applied_to - *passage.recompute];
+      if (passage.teacher) ++delays.teacher[passage.applied_to - *passage.teacher];
     }
   }
 
  private:
+  std::int32_t update_of(std::size_t microbatch) const {
+    return static_cast<std::int32_t>(static_cast<std::int64_t>(microbatch) / schedule_.per_update(stage_));
+  }
+
   /// Whether the microbatch belongs to a phase that flushes.
   bool flushes(std::size_t microbatch) const {
-    const auto update = static_cast<std::int64_t>(microbatch) / schedule_.per_update(stage_);
-    return schedule_.weights.phase_policy(update) == WeightPolicy::kFlush;
+    return schedule_.weights.phase_policy(update_of(microbatch)) == WeightPolicy::kFlush;
+  }
+
+  /// A teacher takes in every update but the one before its own (schedules/checks/check_teacher.cpp).
+  void teach(const Action& forward) {
+    program_.parts.for_each(forward, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      passages_[{microbatch, slice}].teacher = std::max(0, update_of(microbatch) - 1);
+    });
   }
 
   void start(Passage& passage, std::size_t microbatch, std::int32_t read) {
@@ -96,6 +112,7 @@ class HolderDelays {
   std::vector<bool>& unsteady_;
   std::map<std::pair<std::size_t, std::size_t>, Passage> passages_;
   std::int32_t updates_ = 0;
+  std::int32_t reduced_ = 0;
   std::int64_t backwards_ = 0;
   bool full_ = false;
 };

@@ -20,10 +20,11 @@ double mean_delay(const DelayCounts& counts);
 
 /// How old the weights are that a stage computes with, on one of its holders.
 ///
-/// The gradient of a microbatch is applied to the version vA that is the newest when its backward ends; a pass that
-/// read version v used weights vA - v updates old (PipeMare's tau, arXiv 1910.05124). Counted over whole updates, once
-/// the pipeline is full: without the updates of a flushed phase and those with a microbatch that some stage takes
-/// forward before its first backward after the phase. If no update is left, all are counted.
+/// The gradient of a microbatch is applied to version vA: the newest when its backward ends, or one later where the
+/// gradients before it wait for their U by then (REDUCE_GRAD). A pass that read version v used weights vA - v updates
+/// old (PipeMare's tau, arXiv 1910.05124). Counted over whole updates, once the pipeline is full: without the updates
+/// of a flushed phase and those with a microbatch that some stage takes forward before its first backward after the
+/// phase. If no update is left, all are counted.
 struct StageDelays {
   ReplicaId replica{};
   StageId stage{};
@@ -34,6 +35,7 @@ struct StageDelays {
   DelayCounts forward;
   DelayCounts backward;
   DelayCounts recompute;      ///< of a forward that is recomputed; empty if none is
+  DelayCounts teacher;        ///< of the newest weights that the mean of its teacher has; empty if there is none
   std::int64_t versions = 1;  ///< of the weights, alive at once, the newest included
   std::int64_t copies = 1;    ///< of the weights: versions and the buffers of corrections
   std::int64_t bytes = 0;     ///< of these copies; 0 if memory is not modelled

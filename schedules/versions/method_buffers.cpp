@@ -142,8 +142,9 @@ std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& 
 
 void count_correction_buffers(const Schedule& schedule, Program& program) {
   check_methods(schedule);
+  const std::int32_t teachers = program.has_teacher ? 1 : 0;
   for (Holder& holder : program.holders) {
-    holder.correction_buffers = static_cast<std::int32_t>(schedule.weights.correction_buffers.size());
+    holder.correction_buffers = static_cast<std::int32_t>(schedule.weights.correction_buffers.size()) + teachers;
   }
   if (schedule.weights.methods.empty()) return;
   const std::vector<MethodPlace> places = method_places(schedule, program);

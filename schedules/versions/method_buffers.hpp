@@ -28,8 +28,8 @@ std::int32_t buffers_of(const Method& method, const Schedule& schedule, const Me
 /// The places of the methods of every holder, in the order of `program.holders`.
 std::vector<MethodPlace> method_places(const Schedule& schedule, const Program& program);
 
-/// Fills in `Holder::correction_buffers`: those that the document names, and those of its methods. The versions that
-/// actions read must be known. Throws `Error` for methods that contradict each other or the schedule.
+/// Fills in `Holder::correction_buffers`: those that the document names, a teacher's weights, and those of its methods.
+/// The versions that actions read must be known. Throws `Error` for methods that contradict each other or the schedule.
 void count_correction_buffers(const Schedule& schedule, Program& program);
 
 }  // namespace plumb

@@ -68,6 +68,16 @@ constexpr std::array kCampaignRules{
                                 "rebalance=300 seconds after which a peer may move to the smallest pool\n"
                                 "every=600 seconds of work between checkpoints, which are written beside it"},
                     swarm_rule},
+    CampaignRuleRow{{.name = "ravnest",
+                     .summary = "clusters train by themselves and average; all wait until a lost peer is replaced",
+                     .source = "Menon et al., Ravnest, arXiv 2401.01728: as its released program does",
+                     .options = "stages=P of every cluster (those of the best layout for the mean of the trace)\n"
+                                "clusters=N (as many as the mean of the trace makes)\n"
+                                "updates=500 of every cluster between two averagings\n"
+                                "average=10 seconds that averaging takes\n"
+                                "rejoin=30 seconds in which a peer loads the newest weights of its layers\n"
+                                "every=600 seconds of work between checkpoints, which are written beside it"},
+                    ravnest_rule},
     CampaignRuleRow{
         {.name = "recycle",
          .summary = "no spare nodes; a loss makes the other holders of its stage do its microbatches, as far "

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "sim/campaign/campaign_result.hpp"
 
@@ -61,6 +63,11 @@ CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr oobleck_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book);
+CampaignRulePtr ravnest_rule(const CampaignProblem& problem, LayoutBook& book);
+/// How many of `tasks` each peer of a pool gets: every task goes to the peer that is expected to be free first, of
+/// equal ones the first (the released code's queue, github.com/yandex-research/swarm). `task_times`: what one task
+/// takes on each.
+std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::int64_t tasks);
 CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook& book);
 

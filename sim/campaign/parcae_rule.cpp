@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -97,8 +98,9 @@ class ParcaeRule final : public CampaignRule {
   }
 
   void train(CampaignRun& run) {
-    const double rate = book_.step(run.layout())->samples_per_s() / run.slowest();
-    run.begin_step(trains_ns_, trains_ns_, rate * static_cast<double>(trains_ns_) / 1e9);
+    const double undisturbed = static_cast<double>(trains_ns_) / run.slowest();
+    const double rate = book_.step(run.layout())->samples_per_s();
+    run.begin_step(trains_ns_, std::llround(undisturbed), rate * undisturbed / 1e9);
   }
 
   ParcaeSettings settings_;

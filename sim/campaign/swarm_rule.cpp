@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <queue>
+#include <utility>
 #include <vector>
 
 #include "sim/campaign/campaign_rule.hpp"
@@ -19,9 +22,10 @@ struct SwarmSettings {
 
 /// A pool of peers for every stage. Microbatches find their way at run time, so that nothing stops when a peer goes:
 /// one of its microbatches is done again by another peer of the pool, and the others share its work. A step takes as
-/// long as in the layout with as many pipelines as the smallest pool has peers. A new peer joins the smallest pool;
-/// from time to time a peer of the largest pool moves there. When a pool is empty its stage is gone: the job waits for
-/// a peer, and goes on from its last checkpoint.
+/// long as in the layout with as many pipelines as the smallest pool has peers, and longer where a pool with slow ones
+/// cannot keep up: each peer gets as many microbatches as its speed allows (`routed_tasks`). A new peer joins the
+/// smallest pool; from time to time a peer of the largest pool moves there. When a pool is empty its stage is gone: the
+/// job waits for a peer, and goes on from its last checkpoint.
 class SwarmRule final : public CampaignRule {
  public:
   SwarmRule(const SwarmSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
@@ -138,17 +142,52 @@ class SwarmRule final : public CampaignRule {
       for (const std::int32_t node : pool) run.mark_used(node, true);
     }
     began_ns_ = run.now();
-    run.begin_step(*book_.step(*next));
+    const StepOfLayout step = *book_.step(*next);
+    run.begin_step(std::llround(static_cast<double>(step.ns) * slowdown(*next, run)), step.ns, step.samples);
+  }
+
+  /// How many times as long as with peers of full speed the slowest pool takes for a step of `layout`.
+  double slowdown(const JobLayout& layout, const CampaignRun& run) {
+    if (run.slowest() == 1) return 1;
+    const std::int64_t tasks = std::max<std::int64_t>(1, book_.source().microbatches());
+    const double full = static_cast<double>(tasks) / layout.pipelines;
+    double most = 1;
+    for (const Pool& pool : pools_) {
+      factors_.clear();
+      for (const CampaignNode& node : run.nodes()) {
+        if (std::ranges::find(pool, node.id) != pool.end()) factors_.push_back(node.factor);
+      }
+      const std::vector<std::int64_t> routed = routed_tasks(factors_, tasks);
+      for (std::size_t peer = 0; peer < routed.size(); ++peer) {
+        most = std::max(most, static_cast<double>(routed[peer]) * factors_[peer] / full);
+      }
+    }
+    return most;
   }
 
   SwarmSettings settings_;
   LayoutBook& book_;
+  std::vector<double> factors_;
   std::vector<Pool> pools_;
   Pool loading_;
   std::int64_t began_ns_ = 0;  ///< the step under way
 };
 
 }  // namespace
+
+std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::int64_t tasks) {
+  using Key = std::pair<double, std::size_t>;  // expected time until it is free, peer
+  std::priority_queue<Key, std::vector<Key>, std::greater<>> peers;
+  for (std::size_t peer = 0; peer < task_times.size(); ++peer) peers.emplace(0, peer);
+  std::vector<std::int64_t> routed(task_times.size(), 0);
+  for (std::int64_t task = 0; task < tasks && !peers.empty(); ++task) {
+    const auto [busy, peer] = peers.top();
+    peers.pop();
+    ++routed[peer];
+    peers.emplace(busy + task_times[peer], peer);
+  }
+  return routed;
+}
 
 CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book) {
   return std::make_unique<SwarmRule>(

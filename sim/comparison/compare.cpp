@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <utility>
 
 #include "sim/comparison/alignment.hpp"
 
@@ -25,38 +27,87 @@ std::int64_t duration_ns(const Span& span, const Timeline& timeline) {
   return to_ns(span.end - span.start, timeline.base);
 }
 
+/// An action, or an overlapped pair: that what ran first stands for both.
+struct ComparedUnit {
+  std::optional<Op> op;  ///< empty: nothing to count, a message or the second one of a pair
+  std::optional<Op> partner;
+  std::int64_t ns = 0;
+};
+
+using KindKey = std::pair<Op, std::optional<Op>>;
+
+/// By span. Spans of a device are in the order of their starts, so that the members of a pair follow each other.
+std::vector<ComparedUnit> compared_units(const Timeline& timeline) {
+  std::vector<ComparedUnit> units(timeline.spans.size());
+  std::map<DeviceId, std::size_t> open;  // pairs of which one member was met
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const Span& span = timeline.spans[i];
+    if (span.lane == Lane::kTransfer) continue;
+    units[i] = {.op = span.action.op, .partner = std::nullopt, .ns = duration_ns(span, timeline)};
+    if (span.lane != Lane::kCompute) continue;
+    if (const auto first = open.find(span.device); first != open.end()) {
+      ComparedUnit& pair = units[first->second];
+      const Span& other = timeline.spans[first->second];
+      pair.op = std::min(span.action.op, other.action.op);
+      pair.partner = std::max(span.action.op, other.action.op);
+      pair.ns = to_ns(std::max(span.end, other.end) - std::min(span.start, other.start), timeline.base);
+      units[i] = {};
+      open.erase(first);
+    } else if (span.action.overlaps_next != 0) {
+      open.emplace(span.device, i);
+    }
+  }
+  return units;
+}
+
+/// Errors of matched actions by kind; where only one side ran a pair, there is nothing to compare.
+std::map<KindKey, std::vector<double>> errors_by_kind(const Timeline& predicted, const Timeline& measured,
+                                                      const Alignment& alignment) {
+  const std::vector<ComparedUnit> before = compared_units(predicted);
+  const std::vector<ComparedUnit> after = compared_units(measured);
+  std::map<KindKey, std::vector<double>> errors;
+  for (const SpanMatch& match : alignment.matches) {
+    const ComparedUnit& p = before[static_cast<std::size_t>(match.predicted - predicted.spans.data())];
+    const ComparedUnit& m = after[static_cast<std::size_t>(match.measured - measured.spans.data())];
+    if (!p.op || p.op != m.op || p.partner != m.partner) continue;
+    errors[{*p.op, p.partner}].push_back(relative(static_cast<double>(p.ns), static_cast<double>(m.ns)));
+  }
+  return errors;
+}
+
+/// The median of signed errors and the 90th percentile of absolute ones. Requires one.
+void fill_errors(std::vector<double> errors, KindError& kind) {
+  std::ranges::sort(errors);
+  kind.median_error = (errors[(errors.size() - 1) / 2] + errors[errors.size() / 2]) / 2;
+  for (double& error : errors) error = std::abs(error);
+  std::ranges::sort(errors);
+  kind.p90_error = errors[(errors.size() * 9 + 9) / 10 - 1];
+}
+
 void fill_kinds(const Timeline& predicted, const Timeline& measured, const Alignment& alignment,
                 Comparison& comparison) {
-  std::array<KindError, kOpCount> kinds{};
+  std::map<KindKey, KindError> kinds;
   const auto add = [&](const Timeline& timeline, std::int64_t KindError::*number, std::int64_t KindError::*sum) {
-    for (const Span& span : timeline.spans) {
-      if (span.lane == Lane::kTransfer || !is_known(predicted, span.device) || !is_known(measured, span.device))
-        continue;
-      KindError& kind = kinds[static_cast<std::size_t>(span.action.op)];
+    const std::vector<ComparedUnit> units = compared_units(timeline);
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const DeviceId device = timeline.spans[i].device;
+      if (!units[i].op || !is_known(predicted, device) || !is_known(measured, device)) continue;
+      KindError& kind = kinds[{*units[i].op, units[i].partner}];
       ++(kind.*number);
-      kind.*sum += duration_ns(span, timeline);
+      kind.*sum += units[i].ns;
     }
   };
   add(predicted, &KindError::predicted_count, &KindError::predicted_ns);
   add(measured, &KindError::measured_count, &KindError::measured_ns);
-  std::array<std::vector<double>, kOpCount> errors;
-  for (const SpanMatch& match : comparison.aligned ? alignment.matches : std::vector<SpanMatch>{}) {
-    errors[static_cast<std::size_t>(match.predicted->action.op)].push_back(
-        relative(static_cast<double>(duration_ns(*match.predicted, predicted)),
-                 static_cast<double>(duration_ns(*match.measured, measured))));
-  }
-  for (std::size_t op = 0; op < kOpCount; ++op) {
-    if (kinds[op].predicted_count + kinds[op].measured_count == 0) continue;
-    kinds[op].op = static_cast<Op>(op);
-    std::vector<double>& of = errors[op];
-    if (!of.empty()) {
-      std::ranges::sort(of);
-      kinds[op].median_error = (of[(of.size() - 1) / 2] + of[of.size() / 2]) / 2;
-      for (double& error : of) error = std::abs(error);
-      std::ranges::sort(of);
-      kinds[op].p90_error = of[(of.size() * 9 + 9) / 10 - 1];
+  if (comparison.aligned) {
+    for (const auto& [key, errors] : errors_by_kind(predicted, measured, alignment)) {
+      if (const auto kind = kinds.find(key); kind != kinds.end()) fill_errors(errors, kind->second);
     }
-    comparison.kinds.push_back(kinds[op]);
+  }
+  for (auto& [key, kind] : kinds) {
+    kind.op = key.first;
+    kind.partner = key.second;
+    comparison.kinds.push_back(kind);
   }
 }
 

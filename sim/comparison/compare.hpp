@@ -26,9 +26,11 @@ struct FigureError {
   friend bool operator==(const FigureError&, const FigureError&) = default;
 };
 
-/// All actions of one op. The errors are those of single actions and need aligned timelines.
+/// All actions of one op that run alone, or all overlapped pairs of two ops. A pair counts once, from the start of the
+/// first to the end of the last. The errors are those of single actions and need aligned timelines.
 struct KindError {
   Op op{};
+  std::optional<Op> partner = std::nullopt;  ///< of a pair: the later one of its ops, in their order
   std::int64_t predicted_count = 0;
   std::int64_t measured_count = 0;
   std::int64_t predicted_ns = 0;  ///< all of them together
@@ -109,7 +111,7 @@ struct Comparison {
                                     ///< where one side has none (a runtime that leaves updates to the program)
   std::int64_t only_predicted = 0;  ///< compute actions that the other one does not have
   std::int64_t only_measured = 0;
-  std::vector<KindError> kinds;     ///< compute and collective lanes, in order of op
+  std::vector<KindError> kinds;     ///< compute and collective lanes, in order of op, then of partner
   std::vector<CauseError> causes;   ///< those that occur in either
   std::vector<MemoryError> memory;  ///< devices and classes where either has bytes; empty unless both know memory
   std::optional<ErrorSplit> split;  ///< of the step time, against the run that stands for all; aligned timelines with

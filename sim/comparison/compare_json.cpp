@@ -12,8 +12,15 @@ Json json_of(const FigureError& figure) {
   return {{"predicted", figure.predicted}, {"measured", figure.measured}, {"error", figure.error}};
 }
 
+/// "F", or "F+B" for overlapped pairs.
+std::string kind_name(const KindError& kind) {
+  std::string name(kOpNames[static_cast<std::size_t>(kind.op)]);
+  if (kind.partner) name += "+" + std::string(kOpNames[static_cast<std::size_t>(*kind.partner)]);
+  return name;
+}
+
 Json json_of(const KindError& kind) {
-  return {{"op", kOpNames[static_cast<std::size_t>(kind.op)]},
+  return {{"op", kind_name(kind)},
           {"predicted_count", kind.predicted_count},
           {"measured_count", kind.measured_count},
           {"predicted_ns", kind.predicted_ns},

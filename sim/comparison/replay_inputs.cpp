@@ -6,6 +6,8 @@
 #include <optional>
 #include <tuple>
 
+#include "models/ground/undisturbed_mean.hpp"
+
 namespace plumb {
 namespace {
 
@@ -62,9 +64,16 @@ struct ReplayValue {
   auto& operator()(auto& run, std::size_t i) const { return (run.*times)[i][kind]; }
 };
 
-/// Gives everything the median of what is alike and was seen, over all runs; of all that is alike where nothing was.
-/// `value(run, i)` is where the run keeps the i-th one.
-void set_to_medians(ReplayInputs& usual, std::span<const ReplayInputs> runs, auto alike, auto seen, auto value) {
+/// A prediction, and the runs that say what is usual.
+struct HeldAgainst {
+  const ReplayInputs& predicted;
+  std::span<const ReplayInputs> runs;
+};
+
+/// Gives everything what is usual of what is alike and was seen, over all runs; of all that is alike where nothing was.
+/// Usual is all between the median and the mean without disturbances: a prediction there is taken as it is, any other
+/// one is held against the nearer end. `value(run, i)` is where the run keeps the i-th one.
+void set_to_usual(ReplayInputs& usual, const HeldAgainst& of, auto alike, auto seen, auto value) {
   const std::size_t count = value.count(usual);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -73,15 +82,19 @@ void set_to_medians(ReplayInputs& usual, std::span<const ReplayInputs> runs, aut
   for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
     values.clear();
     for (; end < count && alike(order[end]) == alike(order[begin]); ++end) {
-      for (const ReplayInputs& run : runs) {
+      for (const ReplayInputs& run : of.runs) {
         if (seen(run, order[end])) values.push_back(value(run, order[end]));
       }
     }
     const bool any = !values.empty();
-    for (std::size_t i = begin; !any && i < end; ++i) values.push_back(value(runs.front(), order[i]));
+    for (std::size_t i = begin; !any && i < end; ++i) values.push_back(value(of.runs.front(), order[i]));
 
-    const std::int64_t median = middle_of(values);
-    for (std::size_t i = begin; i < end; ++i) value(usual, order[i]) = median;
+    std::ranges::sort(values);
+    const std::int64_t median = values[(values.size() - 1) / 2];
+    const auto [least, most] = std::minmax({median, undisturbed_mean(values, median)});
+    for (std::size_t i = begin; i < end; ++i) {
+      value(usual, order[i]) = std::clamp<std::int64_t>(value(of.predicted, order[i]), least, most);
+    }
   }
 }
 
@@ -334,7 +347,7 @@ ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicte
   const auto op = [&](std::size_t u) { return graph.members[graph.units[u].member]->action.op; };
   const auto stage = [&](std::size_t u) { return graph.members[graph.units[u].member]->action.stage; };
   const auto replace = [&](std::vector<ReplayTimes> ReplayInputs::*times, std::size_t kind, auto seen, auto alike) {
-    set_to_medians(usual, runs, alike, seen, ReplayValue{times, kind});
+    set_to_usual(usual, {predicted, runs}, alike, seen, ReplayValue{times, kind});
   };
   const auto always = [](const ReplayInputs&, std::size_t) { return true; };
   const auto lag_seen = [](const ReplayInputs& run, std::size_t u) { return run.lag_seen[u]; };

@@ -60,6 +60,8 @@ std::int64_t bytes_of(const StageMemory& memory, BufferKind kind, Op op) {
       return memory.output_grad_bytes;
     case BufferKind::kInputGrad:
       return memory.input_grad_bytes;
+    case BufferKind::kTeacherOutput:
+      return memory.logit_bytes;
     case BufferKind::kWorkspace:
       return op == Op::kB   ? memory.workspace_b_bytes
              : op == Op::kI ? memory.workspace_i_bytes
@@ -83,7 +85,7 @@ void apply_to(std::multiset<std::int64_t>& numbers, std::int64_t number, bool ma
 /// What a change is for, part by part: calls `visit(microbatch, part)`.
 template <class Visit>
 void for_each_part(const Program& program, const MemoryChange& change, Visit&& visit) {
-  const Action& action = program.instrs[change.owner].action;
+  const Action action = program.work_of(change.owner);
   const bool for_all = (change.buffer == BufferKind::kKeyGrads && change.bytes > 0) ||
                        (change.buffer == BufferKind::kKeys && change.bytes < 0 && program.forward_only);
   if (for_all) {  // with an action of the last slice, those of all before it
@@ -96,7 +98,7 @@ void for_each_part(const Program& program, const MemoryChange& change, Visit&& v
   }
   program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
     const bool shared =
-        change.other == MemoryChange::kNobody || names(program.instrs[change.other].action, microbatch, slice);
+        change.other == MemoryChange::kNobody || names(program.work_of(change.other), microbatch, slice);
     if (shared) visit(microbatch, part);
   });
 }
@@ -146,6 +148,8 @@ std::string_view name_of(BufferKind kind) {
       return "weights";
     case BufferKind::kEvicted:
       return "evicted";
+    case BufferKind::kTeacherOutput:
+      return "teacher_output";
     default:
       return "workspace";
   }

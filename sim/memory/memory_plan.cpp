@@ -19,7 +19,8 @@ class MemoryPlanner {
         memory_(row.sum == Row::kWhole ? program.memory[index(program.holders[row.holder].stage)]
                                        : program.sums[row.sum]),
         count_(row.sum == Row::kWhole && row.op != Op::kU ? row.microbatches : 1),
-        forward_only_(program.forward_only) {
+        forward_only_(program.forward_only),
+        has_teacher_(program.has_teacher) {
     if (!program.segments.empty()) segment_ = program.segments[index(program.holders[row.holder].stage)];
     for (const StashTensor& tensor : memory_.stash) {
       const BufferKind buffer = buffer_of(tensor);
@@ -49,6 +50,9 @@ class MemoryPlanner {
         break;
       case Op::kV:
         plan_validation();
+        break;
+      case Op::kX:
+        if (row_.taught >= 0) plan_teacher();
         break;
       default:
         break;
@@ -111,6 +115,20 @@ class MemoryPlanner {
     }
     if (forward_only_) at_end(MemoryClass::kKeptForInputGrad, BufferKind::kKeys, memory_.key_grads_made_bytes);
     if (!keeps_input()) at_end(MemoryClass::kTransfer, BufferKind::kInput, memory_.input_bytes);
+    at_end(MemoryClass::kTransfer, BufferKind::kOutput, memory_.output_bytes, When::kIfLeaves);
+    if (has_teacher_) at_end(MemoryClass::kTransfer, BufferKind::kTeacherOutput, memory_.logit_bytes);
+  }
+
+  /// As F in forward mode; what the last stage makes waits for the F of its microbatches.
+  void plan_teacher() {
+    receive_input();
+    allocate_stash();
+    value(BufferKind::kOutput, BufferKind::kInput, memory_.output_bytes);
+    at_start(MemoryClass::kTransfer, BufferKind::kTeacherOutput, memory_.logit_bytes);
+    workspace(memory_.workspace_f_bytes);
+    at_end(MemoryClass::kKeptForInputGrad, BufferKind::kStashForInputGrad, for_i_);
+    at_end(MemoryClass::kKeptForWeightGrad, BufferKind::kStashForWeightGrad, for_w_);
+    at_end(MemoryClass::kTransfer, BufferKind::kInput, memory_.input_bytes);
     at_end(MemoryClass::kTransfer, BufferKind::kOutput, memory_.output_bytes, When::kIfLeaves);
   }
 
@@ -176,6 +194,7 @@ class MemoryPlanner {
   const StageMemory& memory_;
   std::int64_t count_;
   bool forward_only_;
+  bool has_teacher_;
   SegmentPlace segment_;
   std::int64_t for_i_ = 0;
   std::int64_t for_w_ = 0;

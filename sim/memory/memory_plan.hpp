@@ -23,6 +23,7 @@ enum class BufferKind : std::uint8_t {
   kWeightVersion,       ///< a version that an update replaced
   kWeights,             ///< of a stage that moves them
   kEvicted,             ///< activations held for another device
+  kTeacherOutput,       ///< of the last stage, until the forward of its microbatch
   kWorkspace,
 };
 

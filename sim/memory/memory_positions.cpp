@@ -18,6 +18,7 @@ bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consu
   const bool same_microbatch = index(producer.microbatch) <= index(taker.microbatch) + taker.merged &&
                                index(taker.microbatch) <= index(producer.microbatch) + producer.merged;
   if (!same_microbatch) return false;  // an extra edge
+  if (from.taught >= 0 && to.taught >= 0) return true;
   return (from.op == Op::kF && to.op == Op::kF) || (from.op == Op::kR && to.op == Op::kR) ||
          (is_backward(from.op) && is_backward(to.op));
 }

@@ -28,6 +28,9 @@ void write_timeline_json(const Timeline& timeline, bool summary, const TextSink&
 /// The whole document as one text.
 std::string timeline_to_json(const Timeline& timeline, bool summary = false);
 
+/// Whether a text begins as a timeline document does.
+bool is_timeline(std::string_view text);
+
 /// Reads a document. Throws `Error` with line and column for broken JSON, with the path of the value for wrong types,
 /// unknown keys (what `training` holds is not looked at) and values out of range, and when busy + idle is not the
 /// makespan, causes do not add up to idle, or spans or memory points are not in order. The timebase is nanoseconds.

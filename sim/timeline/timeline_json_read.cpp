@@ -184,7 +184,7 @@ std::vector<Number> read_numbers(const JsonValue& list, std::int64_t least) {
 /// Steps by number must be among those whose lengths are told, ranks among those of the devices.
 TracedFacts read_traced(const JsonValue& object) {
   object.allow_only({"step_ns", "step", "disturbed_steps", "ranks", "missing_ranks", "clock_offsets_ns",
-                     "clock_residual_ns", "backend", "left_out"});
+                     "clock_residual_ns", "backend", "left_out", "profile"});
   TracedFacts facts;
   facts.step_ns = read_numbers<std::int64_t>(object.at("step_ns"), 0);
   if (facts.step_ns.empty()) object.at("step_ns").fail("expected the length of at least one step");
@@ -203,6 +203,7 @@ TracedFacts read_traced(const JsonValue& object) {
   facts.clock_residual_ns = natural(object, "clock_residual_ns");
   facts.backend = object.at("backend").text();
   for (const JsonValue& sentence : object.at("left_out").elements()) facts.left_out.emplace_back(sentence.text());
+  if (const auto profile = object.find("profile")) facts.profile = read_run_profile(*profile);
   return facts;
 }
 
@@ -238,7 +239,8 @@ DelayCounts read_counts(const JsonValue& object, const std::string& name) {
 
 StageDelays read_delays(const JsonValue& object) {
   object.allow_only({"replica", "stage", "device", "distance", "distance_counts", "tau_fwd", "tau_fwd_counts",
-                     "tau_bkwd", "tau_bkwd_counts", "tau_recomp", "tau_recomp_counts", "versions", "copies", "bytes"});
+                     "tau_bkwd", "tau_bkwd_counts", "tau_recomp", "tau_recomp_counts", "tau_teacher",
+                     "tau_teacher_counts", "versions", "copies", "bytes"});
   StageDelays delays;
   delays.replica = ReplicaId{static_cast<std::int16_t>(object.at("replica").integer(0, 32767))};
   delays.stage = StageId{static_cast<std::int32_t>(object.at("stage").integer(0, 1 << 30))};
@@ -247,6 +249,7 @@ StageDelays read_delays(const JsonValue& object) {
   delays.forward = read_counts(object, "tau_fwd");
   delays.backward = read_counts(object, "tau_bkwd");
   if (object.find("tau_recomp")) delays.recompute = read_counts(object, "tau_recomp");
+  if (object.find("tau_teacher")) delays.teacher = read_counts(object, "tau_teacher");
   delays.versions = object.at("versions").integer(1);
   delays.copies = object.at("copies").integer(1);
   delays.bytes = natural(object, "bytes");
@@ -282,6 +285,11 @@ void read_points(const JsonValue& list, Timeline& timeline) {
 }
 
 }  // namespace
+
+bool is_timeline(std::string_view text) {
+  constexpr std::size_t kHead = 200;
+  return text.substr(0, kHead).find("\"plumbline-timeline\"") != std::string_view::npos;
+}
 
 Timeline timeline_from_json(std::string text, const std::string& file_name) {
   const JsonDocument document(std::move(text), file_name);

@@ -164,7 +164,12 @@ class Writer {
       if (i != 0) raw(",");
       text(facts.left_out[i]);
     }
-    raw("]}");
+    raw("]");
+    if (facts.profile) {
+      key("profile");
+      raw(run_profile_to_json(*facts.profile));
+    }
+    raw("}");
   }
 
   void write_device(const DeviceSummary& device) {
@@ -284,6 +289,7 @@ class Writer {
     write_counts("tau_fwd", delays.forward);
     write_counts("tau_bkwd", delays.backward);
     if (!delays.recompute.empty()) write_counts("tau_recomp", delays.recompute);
+    if (!delays.teacher.empty()) write_counts("tau_teacher", delays.teacher);
     field("versions", delays.versions);
     field("copies", delays.copies);
     field("bytes", delays.bytes);

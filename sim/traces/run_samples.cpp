@@ -3,26 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 
+#include "models/ground/undisturbed_mean.hpp"
 #include "sim/traces/arrivals.hpp"
 #include "sim/traces/crowd.hpp"
 
 namespace plumb {
 namespace {
 
-/// Longer steps, relative to the median, were disturbed.
-constexpr double kCalm = 1.25;
-/// So were times of more than so many medians.
-constexpr std::int64_t kMostMedians = 4;
-
 using Samples = std::vector<std::int64_t>;
-
-/// Whether a sample is so far above the median that it tells of the machine.
-bool is_disturbed(std::int64_t ns, std::int64_t median_ns) { return ns / kMostMedians > median_ns; }
 
 Measured measured(Samples& samples) {
   Measured result;
@@ -33,11 +25,7 @@ Measured measured(Samples& samples) {
   };
   result = {.median_ns = at(0.5), .p10_ns = at(0.1), .p90_ns = at(0.9)};
   result.count = static_cast<std::int64_t>(samples.size());
-  const auto kept_end =
-      std::ranges::find_if(samples, [&](std::int64_t ns) { return is_disturbed(ns, result.median_ns); });
-  const auto kept = kept_end - samples.begin();
-  const double sum = std::accumulate(samples.begin(), kept_end, 0.0);
-  if (kept > 0) result.mean_ns = std::llround(sum / static_cast<double>(kept));
+  result.mean_ns = undisturbed_mean(samples, result.median_ns);
   return result;
 }
 
@@ -196,7 +184,7 @@ class SampleReader {
     Samples all;
     for (const CrowdedMessage& message : messages_) all.push_back(message.took_ns);
     const Measured usual = measured(all);
-    std::erase_if(messages_, [&](const CrowdedMessage& m) { return is_disturbed(m.took_ns, usual.median_ns); });
+    std::erase_if(messages_, [&](const CrowdedMessage& m) { return is_disturbance(m.took_ns, usual.median_ns); });
     Samples alone;
     for (const CrowdedMessage& message : messages_) {
       if (message.mean < kAlone) alone.push_back(message.took_ns);
@@ -239,19 +227,6 @@ class SampleReader {
 };
 
 }  // namespace
-
-std::vector<std::int32_t> calm_steps(std::span<const std::int64_t> step_ns) {
-  std::vector<std::int32_t> calm;
-  if (step_ns.empty()) return calm;
-  std::vector<std::int64_t> sorted(step_ns.begin(), step_ns.end());
-  const auto middle = sorted.begin() + (std::ssize(sorted) - 1) / 2;
-  std::ranges::nth_element(sorted, middle);
-  const double longest = kCalm * static_cast<double>(*middle);
-  for (std::size_t k = 0; k < step_ns.size(); ++k) {
-    if (static_cast<double>(step_ns[k]) <= longest) calm.push_back(static_cast<std::int32_t>(k));
-  }
-  return calm;
-}
 
 RunProfile run_samples(std::span<const RankRun> runs, const TracedProducers& producers,
                        std::span<const std::int32_t> steps) {

@@ -10,9 +10,6 @@
 
 namespace plumb {
 
-/// Steps that were not disturbed: those up to 1.25 times as long as the (lower) median.
-std::vector<std::int32_t> calm_steps(std::span<const std::int64_t> step_ns);
-
 /// What the run costs: all actions and messages of the given steps, as `RunProfile` says. Clocks are aligned. Leaves
 /// `machine` and `runtime` empty.
 ///

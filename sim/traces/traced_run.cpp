@@ -1,11 +1,13 @@
 #include "sim/traces/traced_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "models/ground/error.hpp"
 #include "sim/timeline/timeline_io.hpp"
+#include "sim/traces/calm_steps.hpp"
 #include "sim/traces/chunk_placement.hpp"
 #include "sim/traces/clocks.hpp"
 #include "sim/traces/readers/megatron_timers.hpp"
@@ -103,7 +105,8 @@ void note_facts(TracedRun& traced, const std::vector<ClockOffsets>& offsets, con
                     .ranks = traced.ranks,
                     .missing_ranks = traced.missing_ranks,
                     .backend = traced.backend,
-                    .left_out = traced.left_out};
+                    .left_out = traced.left_out,
+                    .profile = traced.profile};
   for (std::int32_t k = 0; k < std::ssize(traced.steps); ++k) {
     if (!std::ranges::binary_search(calm, k)) facts.disturbed_steps.push_back(k);
   }
@@ -132,6 +135,7 @@ TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int
   traced.steps = read_timer_log(file.bytes, file.name);
   for (const Timeline& timeline : traced.steps) traced.step_ns.push_back(timeline.makespan);
   choose_step(traced, step, file.name);
+  traced.left_out = left_out_steps(traced.step_ns);
   for (std::size_t rank = 0; rank < traced.timeline().devices.size(); ++rank) {
     traced.ranks.push_back(static_cast<std::int32_t>(rank));
   }
@@ -139,9 +143,30 @@ TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int
   return traced;
 }
 
-bool is_timeline(const TraceFile& file) {
-  constexpr std::size_t kHead = 200;
-  return std::string_view(file.bytes).substr(0, kHead).find("\"plumbline-timeline\"") != std::string_view::npos;
+/// The document of one step of a traced run.
+TracedRun run_of_document(TimelineFile file, std::optional<std::int32_t> step) {
+  const TracedFacts facts = *file.timeline.traced;
+  if (step && *step != facts.step) {
+    throw Error(file.name + ": is the timeline of step " + std::to_string(facts.step) + " alone, not of step " +
+                std::to_string(*step) + "; expected the traces");
+  }
+  TracedRun traced;
+  traced.step_ns = facts.step_ns;
+  traced.step = facts.step;
+  traced.ranks = facts.ranks;
+  traced.missing_ranks = facts.missing_ranks;
+  traced.clock_offsets_ns = facts.clock_offsets_ns;
+  traced.clock_residual_ns = facts.clock_residual_ns;
+  traced.backend = facts.backend;
+  traced.left_out = facts.left_out;
+  traced.profile = facts.profile;
+  if (!traced.profile) {
+    traced.no_profile = file.name +
+                        ": has no profile of the run that it shows, because a rank was missing or an older version "
+                        "wrote it; expected the traces of all ranks";
+  }
+  traced.steps.push_back(std::move(file.timeline));
+  return traced;
 }
 
 RunProfile profile_of(const std::vector<TimelineFile>& files) {
@@ -161,15 +186,18 @@ RunProfile profile_of(const std::vector<TimelineFile>& files) {
 TracedRun run_of_timelines(std::vector<TraceFile> files, std::optional<std::int32_t> step) {
   std::vector<TimelineFile> runs;
   for (TraceFile& file : files) {
-    if (!is_timeline(file)) throw Error(file.name + ": is no timeline, expected the same kind of file as the others");
+    if (!is_timeline(file.bytes))
+      throw Error(file.name + ": is no timeline, expected the same kind of file as the others");
     runs.push_back({file.name, timeline_from_json(std::move(file.bytes), file.name)});
   }
+  if (runs.size() == 1 && runs.front().timeline.traced) return run_of_document(std::move(runs.front()), step);
   TracedRun traced;
   for (const TimelineFile& run : runs) {
     traced.steps.push_back(run.timeline);
     traced.step_ns.push_back(run.timeline.step_time);
   }
   choose_step(traced, step, runs.front().name);
+  traced.left_out = left_out_steps(traced.step_ns);
   for (std::size_t device = 0; device < traced.timeline().devices.size(); ++device)
     traced.ranks.push_back(static_cast<std::int32_t>(device));
   traced.no_profile = profile_fault(runs);
@@ -189,7 +217,8 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
   if (std::ranges::any_of(files, [](const TraceFile& file) { return is_timer_log(file.bytes); })) {
     return run_of_log(files, step);
   }
-  if (std::ranges::any_of(files, is_timeline)) return run_of_timelines(std::move(files), step);
+  if (std::ranges::any_of(files, [](const TraceFile& file) { return is_timeline(file.bytes); }))
+    return run_of_timelines(std::move(files), step);
   std::vector<RankRun> given = read_rank_runs(std::move(files));
   check_steps(given);
   place_chunks(given);
@@ -214,7 +243,7 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
   traced.backend = backend;
   for (const RankRun& run : runs)
     traced.left_out.insert(traced.left_out.end(), run.left_out.begin(), run.left_out.end());
-  note_facts(traced, offsets, pipeline);
+  std::ranges::move(left_out_steps(traced.step_ns), std::back_inserter(traced.left_out));
   if (!traced.missing_ranks.empty()) {
     traced.no_profile = "rank " + std::to_string(traced.missing_ranks.front()) +
                         " of the run has no trace, expected the traces of all ranks";
@@ -223,6 +252,7 @@ TracedRun read_traced_run(std::vector<TraceFile> files, std::optional<std::int32
     traced.profile->machine = traced.timeline().machine;
     traced.profile->runtime = runs.front().runtime;
   }
+  note_facts(traced, offsets, pipeline);
   return traced;
 }
 

@@ -14,7 +14,9 @@ namespace plumb {
 
 /// A run that a profiler traced, rank by rank.
 struct TracedRun {
-  std::vector<Timeline> steps;                 ///< of every traced step; each says the rest itself, too (`traced`)
+  /// Of every traced step; each says the rest itself, too (`traced`). Of the document of a traced run the one that it
+  /// shows.
+  std::vector<Timeline> steps;
   std::vector<std::int64_t> step_ns;           ///< length of every traced step, first begin to last end over all ranks
   std::int32_t step = 0;                       ///< the one that is shown
   std::vector<std::int32_t> ranks;             ///< of each device
@@ -22,13 +24,15 @@ struct TracedRun {
   std::vector<std::int64_t> clock_offsets_ns;  ///< what was added to the times of each device, in the step shown
   std::int64_t clock_residual_ns = 0;          ///< by how much a message still arrives before it was sent
   std::string backend;                         ///< what the ranks talk by: "gloo", "nccl"; empty: not told
-  std::vector<std::string> left_out;           ///< sentences: what of the traces is in no step
+  std::vector<std::string> left_out;           ///< sentences: what of the traces is in no step or mean
   /// What the undisturbed steps cost; none where ranks are missing, or only busy times are known.
   std::optional<RunProfile> profile;
   std::string no_profile;  ///< why there is none
 
+  /// Where the step that is shown stands in `steps`.
+  std::size_t shown() const { return steps.size() == 1 ? 0 : static_cast<std::size_t>(step); }
   /// Of the step that is shown.
-  const Timeline& timeline() const { return steps[static_cast<std::size_t>(step)]; }
+  const Timeline& timeline() const { return steps[shown()]; }
   /// The profile. Throws `Error` where there is none, with the reason.
   const RunProfile& known_profile() const;
 };
@@ -48,6 +52,9 @@ struct TracedRun {
 ///
 /// Timelines that the trainer measured (`train --json`) are runs of one configuration, a file for each; the one of
 /// median step time is shown as it is, and all of them make the profile (`timeline_ranks.hpp`).
+///
+/// The timeline of a traced run (`trace -o`) holds one step, and everything else that is known of the run, so that the
+/// same profile comes of it as of the traces.
 ///
 /// A log of Megatron-LM's timers has sums per rank only (`megatron_timers.hpp`): busy and idle time, no spans, no
 /// causes.

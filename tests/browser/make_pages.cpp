@@ -34,6 +34,13 @@ std::string pairs() {
        .sections = {{.title = "1F1B", .first = &predicted, .second = &measured}, {.title = "GPipe", .first = &gpipe}}});
 }
 
+/// A run beside one with more devices, and with another number of microbatches.
+std::string sizes() {
+  const Timeline four = synthetic_timeline({.devices = 4, .microbatches = 8});
+  const Timeline six = synthetic_timeline({.devices = 6, .microbatches = 12});
+  return html_report({.title = "sizes", .note = "", .sections = {{.title = "1F1B", .first = &four, .second = &six}}});
+}
+
 /// Two steps of one run against their prediction, the second one shown at first, and what an adviser says.
 std::string steps() {
   const Timeline predicted = synthetic_timeline({.transfer_ns = 200'000});
@@ -101,12 +108,18 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder(argv[1]);
   std::filesystem::create_directories(folder);
   write(folder / "pairs.html", pairs());
+  write(folder / "sizes.html", sizes());
   write(folder / "steps.html", steps());
   write(folder / "large.html", large());
   write(folder / "hostile.html", hostile());
   write(folder / "plots.html", plots());
   plumb::run_sweep({"gpipe", "zb-h1", "zb-v", "-p", "4", "-m", "8", "--per-device", "--cost", "F=1,B=2,I=1,W=1",
                     "--html", (folder / "sweep.html").string()},
+                   nullptr);
+  plumb::run_sweep(
+      {"dualpipe", "-p", "8", "-m", "400", "--cost", "F=1,B=2", "--html", (folder / "overlapped.html").string()},
+      nullptr);
+  plumb::run_sweep({"1f1b", "-p", "4", "-m", "17", "--cost", "F=1,B=2", "--html", (folder / "sixty.html").string()},
                    nullptr);
   return 0;
 }

@@ -2,6 +2,7 @@
 //   node report_page_test.mjs FOLDER      FOLDER holds what make_pages wrote
 // Exit status 77: skipped, with the reason on standard output.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -339,6 +340,50 @@ const tests = {
     const tab = await open("pairs.html", { width: 390 });
     assert.equal(await tab.evaluate("document.documentElement.scrollWidth"), 390);
     assert.notEqual(await tab.evaluate(`getComputedStyle(document.querySelector(".verdict-line")).display`), "none");
+  },
+
+  "every device of the larger run is shown, whichever run comes first": async (open) => {
+    const tab = await open("sizes.html");
+    assert.match(await tab.evaluate("document.querySelector('.facts').textContent"), /^4 against 6 devices · 8 against 12 microbatches/);
+    for (const table of [".idle .bars", ".peaks"]) {
+      const names = await tab.evaluate(`[...document.querySelectorAll("${table} tr")].map((row) => row.cells[0].textContent).filter(Boolean)`);
+      assert.deepEqual(names, [0, 1, 2, 3, 4, 5].map((device) => `device ${device}`), table);
+    }
+    await tab.evaluate("document.querySelector('.peaks tr[data-device=\"5\"]').click()");
+    assert.match(await tab.evaluate("plumbline.sections[0].memoryTitle.textContent"), /^Memory of device 5, second/);
+  },
+
+  "both halves of overlapped pairs show where there are more of them than pixels": async (open) => {
+    const tab = await open("overlapped.html");
+    const kind = ([r, g, b]) => (b > r ? "forward" : "backward");
+    const inRow = await tab.evaluate(`(() => {
+      const { canvas, scale, layout: { tracks: [track] } } = ${VIEW};
+      const x = Math.round((scale.left + scale.width / 2) * devicePixelRatio);
+      return [0.2, 0.9].map((part) => [...canvas.getContext("2d").getImageData(x, Math.round((track.top + part * track.height) * devicePixelRatio), 1, 1).data]);
+    })()`);
+    assert.deepEqual(inRow.map(kind), ["forward", "backward"]);
+    const inStrip = await tab.evaluate(`(() => {
+      const { pixels, columns } = ${VIEW}.overview.dense;
+      return Array.from({ length: 5 }, (_, y) => pixels[(3 + y) * columns + Math.round(columns / 2)]).map((pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
+    })()`);
+    assert.deepEqual(new Set(inStrip.map(kind)), new Set(["forward", "backward"]));
+  },
+
+  "a time at the end of the memory chart is not cut off, and steps of 2.5 are not rounded": async (open) => {
+    const tab = await open("sixty.html");
+    const { end, width, last } = await tab.evaluate(`(() => {
+      const { chart } = plumbline.sections[0].memory;
+      const context = document.createElement("canvas").getContext("2d");
+      context.font = "11px system-ui, sans-serif";
+      const last = chart.axes[0]._values.at(-1);
+      return { last, width: chart.width, end: chart.bbox.left / devicePixelRatio + chart.valToPos(60e6, "x") + context.measureText(last).width / 2 };
+    })()`);
+    assert.equal(last, "60 ms");
+    assert.ok(end <= width, `${end} of ${width}`);
+    const quantities = readFileSync(new URL("../../tools/page/quantities.js", import.meta.url), "utf8");
+    const timeTexts = new Function(`${quantities}; return timeTexts;`)();
+    assert.deepEqual(timeTexts([0, 2.5e6, 5e6]), ["0.0 ms", "2.5 ms", "5.0 ms"]);
+    assert.deepEqual(timeTexts([0, 10e6, 20e6]), ["0 ms", "10 ms", "20 ms"]);
   },
 
   "every control has a name": async (open) => {

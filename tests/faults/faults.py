@@ -76,6 +76,7 @@ CASES = {
     'search': Case('search -p 2 -m 3 --simulations 50 --json a.json -o s.json', ['a.json', 's.json']),
     'campaign': Case('campaign --mtbf 2 --nodes 24 --hours 2 --layouts bamboo-gpt2 --json a.json --html a.html --svg a.svg', ['a.json', 'a.html', 'a.svg']),
     'plan --method': Case('plan --method pipedream --network gpt-tiny --cluster h100-1x2 --json a.json', ['a.json']),
+    'plan --jobs': Case(f'plan --jobs {REPOSITORY}/tools/examples/jobs.json --json a.json --svg a.svg', ['a.json', 'a.svg']),
     'stability': Case('stability delay t2 --tau 1,3 --svg a.svg --html a.html --json a.json --csv a.csv',
                       ['a.svg', 'a.html', 'a.json', 'a.csv']),
     'explore': Case('explore a.html', ['a.html'], page=True),

@@ -6,6 +6,7 @@
 
 #include "models/network/lora.hpp"
 #include "schedules/document/methods.hpp"
+#include "schedules/document/teacher.hpp"
 #include "tests/trainer/training_cases.hpp"
 
 namespace plumb {
@@ -27,6 +28,7 @@ inline void for_each_process_case(std::int32_t devices,
     if (spec.name == "pipemare" && key == "timing") {
       options->schedule = with_methods(options->schedule, "t1:K=2,t2:D=0.135,t3:updates=1");
     }
+    if (has_teacher(options->schedule)) options->optimization.teacher.weight = 0.5;
     if (key == "adapters") {
       options->model.network = with_adapters(std::move(options->model.network), {.rank = 2, .alpha = 4});
     }

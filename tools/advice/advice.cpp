@@ -14,13 +14,18 @@
 #include "schedules/document/schedule_io.hpp"
 #include "sim/comparison/estimate.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
-#include "sim/traces/run_samples.hpp"
+#include "sim/traces/calm_steps.hpp"
 
 namespace plumb {
 namespace {
 
 /// The order that was run, read from what its ranks computed.
 Schedule schedule_of_run(const Timeline& timeline) {
+  if (timeline.spans.empty()) {
+    throw Error(
+        "advise: the run is a summary without actions, so its order is not known; expected the traces, or the "
+        "whole timeline");
+  }
   std::vector<std::string> lines(timeline.devices.size());
   for (const Span& span : timeline.spans) {
     if (span.lane != Lane::kCompute || span.action.op > Op::kW) continue;
@@ -210,11 +215,6 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
   const RunProfile profile = profile_of(run, options);
   OwnRun own = own_run(run, options);
   const RuntimePreset& runtime = runtime_preset(profile.runtime, own.schedule);
-  if (runtime.format.empty()) {
-    throw Error("advise: no schedule can be given to the runtime '" + profile.runtime +
-                "'; expected --runtime with a system that takes schedules (pytorch, torchtitan, megatron), to see what "
-                "they would do to this run");
-  }
   Advice advice;
   advice.run_by = runtime.name;
   advice.runtime = runtime.runs_files_as.empty() ? runtime.name : runtime.runs_files_as;
@@ -224,7 +224,9 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
   advice.num_microbatches = own.schedule.num_microbatches;
 
   const RunPredictor predictor(profile, advice.runtime, options);
-  Candidates candidates = find_candidates(own.schedule, predictor, schedule_format(advice.format, {}));
+  Candidates candidates = advice.format.empty()
+                              ? own_candidate(own.schedule)
+                              : find_candidates(own.schedule, predictor, schedule_format(advice.format, {}));
   own.schedule = as_candidate(std::move(own.schedule), candidates.found);
   judge_run(run, own.predictor.predict(own.schedule, 1), advice);
   advice.left_out = std::move(candidates.left_out);

@@ -31,7 +31,7 @@ inline constexpr double kSameStep = 0.02;
 struct Advice {
   std::string runtime;  ///< that runs the advised schedules, as in `--runtime`
   std::string run_by;   ///< the runtime of the run; a class of PyTorch runs none of the advised files
-  std::string format;   ///< of schedules that it takes, as in `--format`
+  std::string format;   ///< of schedules that it takes, as in `--format`; empty: none is advised
   std::string given;    ///< `AdviceOptions::given`
   std::int32_t num_devices = 0;
   std::int64_t num_microbatches = 0;
@@ -63,7 +63,9 @@ struct Advice {
 /// when messages, the host, or what stays of an action when stages are cut take the 10th or 90th percentile of their
 /// times.
 ///
-/// Throws `Error` where the run's order is not one of whole updates, and for a runtime that takes no schedules.
+/// For a runtime without a format of schedules the run's own order is all there is.
+///
+/// Throws `Error` where the run's order is not known (a summary), or not one of whole updates.
 Advice advise(const TracedRun& run, const AdviceOptions& options);
 
 /// Predictions with all actions, for a page.

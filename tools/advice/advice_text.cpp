@@ -75,6 +75,12 @@ bool has_replicas(const Advice& advice) {
 std::string verdict_sentence(const Advice& advice) {
   const AdvisedSchedule* best = advice.best();
   if (best == nullptr) return "No schedule fits in the memory limit";
+  if (advice.format.empty()) {
+    return "For the runtime " + advice.runtime +
+           " only the run's own order is predicted; --runtime pytorch, torchtitan or megatron says what other "
+           "schedules "
+           "would give there";
+  }
   const bool all_fit = std::ranges::all_of(advice.schedules, &AdvisedSchedule::fits);
   const std::string others = all_fit ? "that its runtime can run" : "that fits in the memory limit";
   if (best->candidate.is_run) return "The run's own schedule is the fastest one " + others;

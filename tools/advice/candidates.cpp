@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
@@ -16,6 +18,27 @@ namespace {
 constexpr std::array kChunks{2, 4};
 /// A pipeline has at least two ranks.
 constexpr std::int32_t kLeastRanks = 2;
+
+/// As the generator takes it; 0: its default.
+std::int32_t chunks_of_run(const Schedule& run) {
+  return run.num_stages == run.num_devices ? 0 : run.num_stages / run.num_devices;
+}
+
+/// The schedule for as many devices, microbatches and stages as the run had, if it then has this order.
+std::optional<Schedule> made_as(const ScheduleSpec& spec, const Schedule& run,
+                                const std::vector<std::vector<Action>>& order) {
+  ScheduleParams params;
+  params.num_devices = run.num_devices;
+  params.num_microbatches = run.num_microbatches;
+  params.chunks = chunks_of_run(run);
+  try {
+    Schedule schedule = generate(spec.name, params);
+    if (order_of(schedule) == order) return schedule;
+  } catch (const Error&) {
+    // Not for as many devices, microbatches or stages.
+  }
+  return std::nullopt;
+}
 
 class CandidateFinder {
  public:
@@ -43,26 +66,14 @@ class CandidateFinder {
     auto same = std::ranges::find(orders_, order);
     for (const ScheduleSpec& spec : schedule_catalogue()) {
       if (same != orders_.end()) break;
-      if (spec.alias_of.empty() || !makes(spec, run, order)) continue;
-      add(spec, predictor_.goal(run.num_devices), params_.chunks, found);
+      if (spec.alias_of.empty() || !made_as(spec, run, order)) continue;
+      add(spec, predictor_.goal(run.num_devices), chunks_of_run(run), found);
       same = std::ranges::find(orders_, order);
     }
     if (same != orders_.end()) found[static_cast<std::size_t>(same - orders_.begin())].is_run = true;
   }
 
  private:
-  /// Whether the schedule is made in this order for as many devices, microbatches and stages as the run had.
-  bool makes(const ScheduleSpec& spec, const Schedule& run, const std::vector<std::vector<Action>>& order) {
-    try {
-      params_.chunks = run.num_stages == run.num_devices ? 0 : run.num_stages / run.num_devices;
-      params_.costs = nullptr;
-      params_.memory_limit = 0;
-      return order_of(generate(spec.name, params_)) == order;
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
   /// Why it cannot run; empty where it was added, or its order is there already.
   std::string add(const ScheduleSpec& spec, const SearchGoal& goal, std::int32_t chunks,
                   std::vector<Candidate>& found) {
@@ -120,6 +131,20 @@ Candidates find_candidates(const Schedule& run, const RunPredictor& predictor, c
     if (divides && predictor.reduction_ns(run.num_devices, replicas)) finder.add_layout(run, replicas, candidates);
   }
   return candidates;
+}
+
+Candidates own_candidate(const Schedule& run) {
+  Candidate own{.name = run.name, .chunks = chunks_of_run(run), .is_run = true, .schedule = run, .also_called = {}};
+  const auto order = order_of(run);
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (!spec.synchronous || spec.inference || !spec.alias_of.empty()) continue;
+    auto schedule = made_as(spec, run, order);
+    if (!schedule) continue;
+    own.name = spec.name;
+    own.schedule = *std::move(schedule);
+    break;
+  }
+  return {.found = {std::move(own)}, .left_out = {}};
 }
 
 }  // namespace plumb

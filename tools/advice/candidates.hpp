@@ -41,4 +41,7 @@ std::vector<std::vector<Action>> order_of(const Schedule& schedule);
 /// for schedules that have another name here are tried only where nothing else has the order of `run` (`torch-gpipe`).
 Candidates find_candidates(const Schedule& run, const RunPredictor& predictor, const ScheduleFormat& format);
 
+/// The order of `run` alone, by its name in the catalogue, or its own where it has none there.
+Candidates own_candidate(const Schedule& run);
+
 }  // namespace plumb

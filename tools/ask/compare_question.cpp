@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// As much longer than the shortest one, a traced step counts as disturbed (`calm_steps`).
+/// As much longer than the median one, a traced step counts as disturbed (`calm_steps`).
 constexpr double kMostNoise = 0.25;
 
 /// "5%" or "0.05"; nothing when not given.

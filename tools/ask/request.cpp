@@ -67,8 +67,10 @@ const PositionalArgument* argument_of(const OptionTable& options, std::string_vi
 
 void check_kind(const Option& option, const Request::Field& field, const std::string& where) {
   const bool flag = option.kind == OptionKind::kFlag;
-  if (flag == field.is_switch) return;
-  throw Error(where + ": expected " + (flag ? "true or false" : "a value"));
+  if (flag != field.is_switch) throw Error(where + ": expected " + (flag ? "true or false" : "a value"));
+  if (!flag && option.kind != OptionKind::kTexts && field.values.size() != 1) {
+    throw Error(where + ": an array of " + std::to_string(field.values.size()) + " values, expected a single value");
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tools/ask/stability_question.hpp"
 
+#include <algorithm>
+
 #include "models/ground/error.hpp"
 #include "tools/options/parse_range.hpp"
 
@@ -59,6 +61,10 @@ StabilityStudy StabilityQuestion::study() const {
   std::vector<std::int32_t> delays;
   for (const std::int64_t tau : parse_range(taus, "stability: --tau", {0, kMostTau}))
     delays.push_back(static_cast<std::int32_t>(tau));
+  if (const std::int32_t longest = std::ranges::max(delays); tau_bkwd.value_or(0) > longest) {
+    throw Error("stability: --tau-bkwd " + std::to_string(*tau_bkwd) +
+                " is above the forward delays, expected at most " + std::to_string(longest));
+  }
   return study_stability(options(), asked, delays, rate, iterations.value_or(0));
 }
 

@@ -9,7 +9,7 @@
 #include "models/sources/backward_split.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/walk.hpp"
-#include "sim/traces/run_samples.hpp"
+#include "sim/traces/calm_steps.hpp"
 #include "tools/formats/run_files.hpp"
 #include "tools/options/network_argument.hpp"
 #include "tools/tables/timeline_text.hpp"
@@ -24,10 +24,10 @@ std::string steps_text(const TracedRun& run) {
   const std::vector<std::int32_t> calm = calm_steps(run.step_ns);
   std::string text = "traced steps    ";
   for (std::size_t k = 0; k < run.step_ns.size(); ++k) {
-    const bool disturbed = !std::ranges::binary_search(calm, static_cast<std::int32_t>(k));
+    const bool left_out = !std::ranges::binary_search(calm, static_cast<std::int32_t>(k));
     text += (k == 0 ? " " : ", ") + time_text(run.step_ns[k]);
     if (static_cast<std::int32_t>(k) == run.step) text += " (shown)";
-    if (disturbed) text += " (disturbed)";
+    if (left_out) text += " (left out)";
   }
   text += '\n';
   for (const std::string& sentence : run.left_out) text += sentence + '\n';
@@ -107,7 +107,9 @@ RunProfile TraceQuestion::profile(const TracedRun& run) const {
       throw Error("--messages: the size of the run's own messages is not known, expected --message-bytes");
     const std::string text = read_text_file(file, kProfileFile);
     if (text.starts_with('{')) {
-      add_message_sizes(profile, run_profile_from_json(text, file).messages);
+      const auto other = run_profile_in(text, file);
+      if (!other) throw Error(file + ": is no profile of a real run, and no timeline of one, expected either");
+      add_message_sizes(profile, other->messages);
       continue;
     }
     // NCCL moves bytes with kernels; a call of gloo or MPI copies them.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "sim/campaign/campaign.hpp"
 #include "tools/campaign/campaign_answer.hpp"
@@ -54,6 +55,20 @@ std::string changed_jobs_text(const CampaignAnswer& answer) {
   return text;
 }
 
+/// Pipelines x stages that it trained in for most of the time.
+std::string layout_text(const CampaignOutcome& outcome) {
+  std::map<JobLayout, std::int64_t> times;
+  for (const CampaignResult& run : outcome.runs) {
+    for (const CampaignPhase& phase : run.phases) {
+      const bool trains = phase.use == TimeUse::kTraining || phase.use == TimeUse::kSlowed;
+      if (trains) times[phase.layout] += phase.end_ns - phase.start_ns;
+    }
+  }
+  if (times.empty()) return "-";
+  const auto most = std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; });
+  return std::to_string(most->first.pipelines) + " x " + std::to_string(most->first.stages);
+}
+
 }  // namespace
 
 double standard_error(const CampaignOutcome& outcome, double (*figure)(const CampaignResult&)) {
@@ -67,7 +82,8 @@ double standard_error(const CampaignOutcome& outcome, double (*figure)(const Cam
 
 CampaignTable campaign_figures(const CampaignAnswer& answer) {
   const bool priced = answer.price_per_node_hour > 0;
-  CampaignTable table{.head = {"rule", "samples", "samples/s", "goodput", "losses", "fatal", "recoveries"}, .rows = {}};
+  CampaignTable table{.head = {"rule", "samples", "samples/s", "goodput", "losses", "fatal", "recoveries", "layout"},
+                      .rows = {}};
   if (priced) {
     table.head.emplace_back("cost");
     table.head.emplace_back("samples per cost");
@@ -79,6 +95,7 @@ CampaignTable campaign_figures(const CampaignAnswer& answer) {
     row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.removals; })));
     row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.fatal; })));
     row.push_back(number_text(outcome.mean([](const CampaignResult& run) { return run.recoveries; })));
+    row.push_back(layout_text(outcome));
     if (priced) {
       row.push_back(number_text(outcome.mean(money_of)));
       row.push_back(with_error(outcome, value_of));

@@ -84,6 +84,11 @@ constexpr std::array kCommandExamples{
           {"plan --method pipedream --network gpt2-small --cluster a100-1x4", "cut a model for four devices"},
           {"plan --method dapple --network gpt2-small --cluster a100-1x4", "by another of them"}}}},
     CommandExamples{
+        "plan --jobs",
+        {{{"plan --jobs tools/examples/jobs.json", "jobs that were measured, on two nodes"},
+          {"plan --jobs tools/examples/jobs.json --svg jobs.svg", "a picture"},
+          {"plan --jobs tools/examples/tuning_jobs.json --cluster a100-1x4 --simulations 20", "plans are searched"}}}},
+    CommandExamples{
         "plan",
         {{{"plan --network llama3-8b --cluster h100-1x8 --batch 64", "the fastest configuration of eight GPUs"},
           {"plan --network gpt2-small --cluster a100-1x2 --batch 4 --schedule 1f1b,zb-h1", "of two schedules"},

@@ -5,7 +5,7 @@
 #include "models/ground/error.hpp"
 #include "sim/comparison/compare.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
-#include "sim/traces/run_samples.hpp"
+#include "sim/traces/calm_steps.hpp"
 #include "tools/advice/advice_text.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
@@ -75,6 +75,7 @@ struct AdviseArguments {
 };
 
 std::string left_out_text(const Advice& advice) {
+  if (advice.left_out.empty()) return "";
   std::string text = "\nLeft out, because " + advice.runtime + " cannot run them:\n";
   for (const UnfitSchedule& each : advice.left_out) text += "  " + each.name + ": " + each.reason + '\n';
   return text;
@@ -84,10 +85,16 @@ std::string left_out_text(const Advice& advice) {
 std::string saved_schedule(const Advice& advice, const std::string& name) {
   const AdvisedSchedule* chosen = name.empty() ? advice.best() : &advice.named(name);
   if (chosen == nullptr) throw Error("advise: --save: no schedule fits in the memory limit, expected a higher one");
+  if (advice.format.empty()) throw Error("advise: --save: " + advice.runtime + " has no format of schedules");
   const Candidate& candidate = chosen->candidate;
   const auto text = written_schedule(candidate.name, schedule_format(advice.format, {}), candidate.schedule);
   if (!text) throw Error("advise: --save: " + candidate.name + " cannot be written for " + advice.runtime);
   return *text;
+}
+
+/// Numbers of the steps that a page shows: the calm ones, or the one that the document of a traced run has.
+std::vector<std::int32_t> steps_of_page(const TracedRun& run) {
+  return run.steps.size() == run.step_ns.size() ? calm_steps(run.step_ns) : std::vector{run.step};
 }
 
 /// The list, every calm step of the run above its prediction, and the fastest schedule beside the run.
@@ -95,8 +102,9 @@ std::string page(const TracedRun& run, const Advice& advice, const AdviceOptions
   const AdvisedTimelines predicted = advised_timelines(run, advice, options);
   HtmlReport report{.title = "What another schedule would give", .advice = advice_to_json(advice)};
   std::vector<Timeline> steps;
-  const std::vector<std::int32_t> calm = calm_steps(run.step_ns);
-  for (const std::int32_t step : calm) steps.push_back(run.steps[static_cast<std::size_t>(step)]);
+  const std::vector<std::int32_t> calm = steps_of_page(run);
+  for (const std::int32_t step : calm)
+    steps.push_back(run.steps.size() == 1 ? run.timeline() : run.steps[static_cast<std::size_t>(step)]);
   const std::size_t middle = middle_run(steps);
   for (std::size_t k = 0; k < steps.size(); ++k) {
     report.sections.push_back({.title = "This run, and its own order as predicted from it",

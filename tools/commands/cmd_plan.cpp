@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tools/ask/planner_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
@@ -13,16 +14,18 @@ namespace plumb {
 
 namespace {
 
-/// Without one of these the joint search answers.
-bool asks_published_planner(const CommandLine& command_line) {
-  return std::any_of(command_line.begin(), command_line.end(),
-                     [](const std::string& word) { return word.starts_with("--method") || word == "--list"; });
+bool has_option(const CommandLine& command_line, std::string_view option) {
+  return std::ranges::any_of(command_line, [&](const std::string& word) {
+    return word.starts_with(option) && (word.size() == option.size() || word[option.size()] == '=');
+  });
 }
 
 }  // namespace
 
 ExitStatus run_plan(const CommandLine& command_line, RunShared shared) {
-  if (!asks_published_planner(command_line)) return run_plan_search(command_line, shared);
+  if (has_option(command_line, "--jobs")) return run_plan_jobs(command_line);
+  const bool asks_planner = has_option(command_line, "--method") || has_option(command_line, "--list");
+  if (!asks_planner) return run_plan_search(command_line, shared);
   PlannerQuestion question;
   std::string json;
   bool list = false;

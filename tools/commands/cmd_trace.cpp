@@ -57,7 +57,7 @@ ExitStatus run_trace(const CommandLine& command_line) {
   if (arguments.profile.empty() && question.has_knowledge())
     throw Error("--message-bytes, --messages and --network: are for --profile FILE, expected it with them");
   const TracedRun run = question.read();
-  reports.write({.steps = run.steps, .shown = static_cast<std::size_t>(run.step)});
+  reports.write({.steps = run.steps, .shown = run.shown()});
   if (profile) profile->finish(run_profile_to_json(question.profile(run)));
   if (arguments.profile == "-" || arguments.reports.takes_standard_output()) return ExitStatus::kDone;
   std::string text = traced_text(run);

@@ -15,8 +15,9 @@ struct Subcommand {
 };
 
 /// Words behind which a command has other options.
-constexpr std::array kSubcommands{Subcommand{"plan", "--method pipedream"}, Subcommand{"device", "measure"},
-                                  Subcommand{"device", "import"}, Subcommand{"device", "fit"}};
+constexpr std::array kSubcommands{Subcommand{"plan", "--method pipedream"}, Subcommand{"plan", "--jobs jobs.json"},
+                                  Subcommand{"device", "measure"}, Subcommand{"device", "import"},
+                                  Subcommand{"device", "fit"}};
 
 DescribedCommand described(const std::string& name, const std::string& summary, const OptionTable& table) {
   DescribedCommand command{name, summary, table.usage(), table.summary()};
@@ -33,9 +34,7 @@ constexpr std::string_view kOnlySubcommands = "device";
 /// Adds the command of `words`; one that this program does not have is left out.
 void add_command(const Command& command, const CommandLine& words, std::vector<DescribedCommand>& all) {
   const TableWatch watch([&](const OptionTable& table) {
-    const bool own = !words.empty() && words.front() == "--method";
-    const std::string name = words.empty() ? std::string(command.name)
-                                           : std::string(command.name) + " " + (own ? "--method" : words.front());
+    const std::string name = std::string(command.name) + (words.empty() ? "" : " " + words.front());
     all.push_back(described(name, std::string(command.summary), table));
   });
   try {

@@ -7,7 +7,7 @@
 #include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/timeline/timeline_io.hpp"
-#include "sim/traces/run_samples.hpp"
+#include "sim/traces/calm_steps.hpp"
 #include "tools/formats/file_nature.hpp"
 #include "tools/formats/named_input.hpp"
 
@@ -73,6 +73,12 @@ TracedRun read_traces(std::span<const std::string> paths, std::optional<std::int
   std::vector<TraceFile> files;
   for (const std::string& path : with_folders(paths)) files.push_back({path, bytes_of_trace(path)});
   return read_traced_run(std::move(files), step);
+}
+
+std::optional<RunProfile> run_profile_in(std::string text, const std::string& path) {
+  if (is_timeline(text)) return read_traced_run({{path, std::move(text)}}).known_profile();
+  if (is_run_profile(text, path)) return run_profile_from_json(text, path);
+  return std::nullopt;
 }
 
 NamedRuns read_runs(std::span<const std::string> paths) {

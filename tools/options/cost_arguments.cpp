@@ -21,6 +21,7 @@
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "tools/formats/file_nature.hpp"
+#include "tools/formats/run_files.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/stages_per_device.hpp"
 #include "tools/tables/rates_text.hpp"
@@ -119,13 +120,13 @@ void refuse_vocabulary(const CostShape& shape) {
 void load_profile(const CostArguments& arguments, CostDocuments& documents) {
   const std::string text = read_text_file(arguments.profile, kProfileFile);
   require_json(text, arguments.profile, "a profile; `plumbline trace FILES --profile FILE` makes one of traces");
-  if (is_run_profile(text, arguments.profile)) {
+  if (auto of_run = run_profile_in(text, arguments.profile)) {
     const std::string why = "is not known of a traced run, expected no --profile of one with it";
     refuse(arguments.network, "--network", why);
     refuse(arguments.partition, "--partition", why);
     refuse(arguments.cluster, "--cluster",
            "messages take what they took in the traced run, expected no --cluster with it");
-    documents.run_profile = run_profile_from_json(text, arguments.profile);
+    documents.run_profile = std::move(of_run);
     predict_message_size(arguments, *documents.run_profile);
     return;
   }

@@ -15,6 +15,23 @@ namespace {
 /// In the order of `WeightGradients`.
 constexpr std::array<std::string_view, 3> kWeightGradientNames{"none", "passed", "placeholders"};
 
+/// "8", or the groups that are named: "weights=8,optimizer=64"; the others are over all ranks.
+ShardGroups parse_shard_groups(const std::string& text) {
+  const std::string where = "--shard-group";
+  const auto ranks = [&](const std::string& number) { return parse_whole(number, {}, where); };
+  if (text.find('=') == std::string::npos) return ShardGroups::of(ranks(text));
+  constexpr std::array<std::string_view, 3> kParts{"weights", "gradients", "optimizer"};
+  constexpr std::array kFields{&ShardGroups::weights, &ShardGroups::gradients, &ShardGroups::optimizer};
+  ShardGroups groups;
+  for (const std::string& word : split(text, ',')) {
+    const auto [name, number] = parse_assignment(word, where);
+    const auto part = std::ranges::find(kParts, name);
+    if (part == kParts.end()) throw_unknown("part of --shard-group", name, kParts);
+    groups.*kFields[static_cast<std::size_t>(part - kParts.begin())] = ranks(number);
+  }
+  return groups;
+}
+
 }  // namespace
 void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
   const std::string title = "Parallelism inside a stage, with --network and --cluster";
@@ -57,8 +74,9 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
             "(the whole pass) (default: none)")
       .words(kCapturedGraphNames)
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
-      .whole("shard-group", shard_group, {},
-             "ZeRO shards over groups of so many neighbouring ranks (MiCS) (default: over all)")
+      .text("shard-group", shard_group, "N|LIST",
+            "ZeRO shards over groups of so many neighbouring ranks (MiCS), or each of its parts over so many: "
+            "weights=8,gradients=8,optimizer=64 (AMSP) (default: over all)")
       .text("shard-layers", shard_layers, "LIST",
             "of every stage so many of the first layers are sharded as by ZeRO 3, the others as --zero says: 4-2-0 "
             "(OSDP)")
@@ -80,7 +98,7 @@ bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
                         no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
                         overlap_experts || cp_by_heads;
-  return described || degrees.any() || switched || capacity || imbalance || lora.any() || shard_group ||
+  return described || degrees.any() || switched || capacity || imbalance || lora.any() || !shard_group.empty() ||
          compress_gradients || storage_update || !shard_layers.empty() || !compress_messages.empty() ||
          !dispatcher.empty() || !captured.empty() || !weight_gradients.empty() || !rates.empty();
 }
@@ -117,7 +135,7 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
     job.adapter_rank = adapters.rank;
     job.adapter_targets = adapters.targets;
   }
-  job.shard_group = shard_group.value_or(job.shard_group);
+  if (!shard_group.empty()) job.shard_groups = parse_shard_groups(shard_group);
   if (storage_update) job.storage_bytes_per_s = *storage_update * 1e9;
   job.gradient_share = compress_gradients.value_or(job.gradient_share);
   job.zero_by_layer |= !shard_layers.empty();

@@ -36,7 +36,7 @@ struct JobArguments {
   bool low_precision_dispatch = false;
   std::string captured;
   bool no_prefetch = false;
-  std::optional<std::int64_t> shard_group;
+  std::string shard_group;   ///< "8", or "weights=8,gradients=8,optimizer=64"
   std::string shard_layers;  ///< "4-2-0": how many of the first layers of every stage
   std::optional<double> compress_gradients;
   std::string compress_messages;  ///< bits, "4", or of activations and gradients, "4,8"

@@ -398,6 +398,9 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   if (runtime != nullptr) question.limits.runtime = runtime->name;
   question.network = arguments.described ? *arguments.described : network_argument(arguments.network);
   question.cluster = load_cluster(arguments.cluster);
+  if (arguments.first_devices) {
+    question.cluster = sized_cluster(std::move(question.cluster), *arguments.first_devices);
+  }
   set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;
   pad_vocabulary(question);

@@ -26,7 +26,8 @@ struct PlanSearchArguments {
   std::string memory_limit;
   std::string host_bandwidth;
   std::optional<std::int64_t> batch;
-  std::optional<std::int64_t> devices;  ///< of a built-in cluster; none: as its name says
+  std::optional<std::int64_t> devices;        ///< of a built-in cluster; none: as its name says
+  std::optional<std::int64_t> first_devices;  ///< only so many of the cluster, in its first nodes; no option
   std::optional<std::int64_t> sequence;
   std::string tensor;  ///< this and the next ones are ranges; empty: all that make sense on the cluster
   std::string context;

@@ -8,12 +8,11 @@ function differenceName(section) {
 function kindTable(page, comparison, names, difference) {
   const mean = (ns, count) => (count > 0 ? timeText(ns / count) : "–");
   return figureTable("Mean duration by kind of action", ["", ...names, difference, "median", "90th percentile"], comparison.kinds.map((kind) => {
-    const op = page.ops.find((one) => one.name === kind.op);
     const predicted = kind.predicted_ns / kind.predicted_count;
     const measured = kind.measured_ns / kind.measured_count;
-    const single = comparison.aligned && measured > 0;
-    return [swatched(op.colour, op.title), mean(kind.predicted_ns, kind.predicted_count), mean(kind.measured_ns, kind.measured_count),
-      measured > 0 ? differenceText(predicted / measured - 1) : "–",
+    const single = comparison.aligned && predicted > 0 && measured > 0;
+    return [swatched(...kindName(page, kind.op)), mean(kind.predicted_ns, kind.predicted_count), mean(kind.measured_ns, kind.measured_count),
+      predicted >= 0 && measured > 0 ? differenceText(predicted / measured - 1) : "–",
       single ? differenceText(kind.median_error) : "–", single ? percentText(kind.p90_error) : "–"];
   }));
 }

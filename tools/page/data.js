@@ -131,6 +131,9 @@ function decode(page) {
   return page;
 }
 
+/** How many devices the run of a section with most of them has. */
+function deviceCount(section) { return Math.max(...section.runs.map((run) => run.devices.length)); }
+
 /** What tells the runs of a section apart. */
 function runNames(runs) {
   if (runs.length < 2) return [runs[0].kind];

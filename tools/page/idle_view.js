@@ -70,9 +70,8 @@ function knownTime(run) {
 function idleTable(page, section) {
   const rows = [];
   const whole = Math.max(...section.runs.map((run) => run.makespan), 1);
-  section.runs[0].devices.forEach((_, device) => section.order.forEach((r, k) => {
+  for (let device = 0; device < deviceCount(section); device += 1) section.order.filter((r) => device < section.runs[r].devices.length).forEach((r, k) => {
     const run = section.runs[r];
-    if (device >= run.devices.length) return;
     const parts = deviceParts(page, run, device);
     rows.push(element("tr", { class: k > 0 ? "second" : "" },
       element("th", { scope: "row" }, k === 0 ? `device ${device}` : ""),
@@ -80,7 +79,7 @@ function idleTable(page, section) {
       element("td", { class: "wide" }, partsBar(parts, whole)),
       slowedCell(section, run.devices[device]),
       element("td", { class: "number" }, idleShareText(run, run.devices[device]))));
-  }));
+  });
   return barsTable("", rows);
 }
 
@@ -98,8 +97,8 @@ function idleTotals(page, section) {
         percentText((totals[r].get(title)?.[2] ?? 0) / knownTime(run))))))));
 }
 
-/** Colour and title of a part of the critical path: an op, a cause of waiting, or an overlapped pair. */
-function criticalName(page, kind) {
+/** Colour and title of a kind of action or of a part of the critical path: an op, a cause of waiting, or an overlapped pair. */
+function kindName(page, kind) {
   const [op, partner] = kind.split("+").map((name) => page.ops.find((one) => one.name === name));
   const cause = page.causes.find((one) => one.name === kind);
   if (cause) return [cause.colour, cause.title];
@@ -111,7 +110,7 @@ function criticalName(page, kind) {
 function criticalTable(page, section, r) {
   const run = section.runs[r];
   if (run.criticalPath.length === 0) return null;
-  const named = run.criticalPath.map(({ kind, ns }) => [...criticalName(page, kind), ns]);
+  const named = run.criticalPath.map(({ kind, ns }) => [...kindName(page, kind), ns]);
   const title = section.runs.length > 1 ? `Critical path, ${section.names[r]}` : "Critical path";
   return element("div", { class: "critical" },
     figureTable(title, ["", "share", "saved at most if 10 % faster"], named.map(([colour, name, ns]) =>
@@ -122,7 +121,7 @@ function criticalTable(page, section, r) {
 /** Two columns; the critical path goes to the shorter one. */
 function idleView(page, section) {
   const critical = section.runs.map((_, r) => criticalTable(page, section, r));
-  const fewBars = section.runs.length * section.runs[0].devices.length <= BARS_WITH_ROOM / 2;
+  const fewBars = section.runs.length * deviceCount(section) <= BARS_WITH_ROOM / 2;
   return element("div", { class: "idle" },
     element("div", {}, idleTable(page, section), fewBars ? critical : null),
     element("div", {}, idleTotals(page, section), fewBars ? null : critical));

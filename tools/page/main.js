@@ -31,9 +31,9 @@ class Section {
 
   heading() {
     const { section } = this;
-    const run = section.runs[0];
-    const facts = [counted(run.devices.length, "device"), counted(run.microbatches, "microbatch", "microbatches")];
-    if (run.updates > 1) facts.push(counted(run.updates, "update"));
+    const { runs } = section;
+    const facts = [ofRuns(runs, (run) => run.devices.length, "device"), ofRuns(runs, (run) => run.microbatches, "microbatch", "microbatches")];
+    if (runs.some((run) => run.updates > 1)) facts.push(ofRuns(runs, (run) => run.updates, "update"));
     const machines = [...new Set(section.runs.map((one) => one.machine).filter((text) => text !== ""))];
     return element("header", {}, element("h2", {}, section.heading),
       element("p", { class: "facts" }, [...facts, ...machines].join(" · ")),
@@ -198,7 +198,8 @@ function permalinks(sections) {
     const section = sections.find((one) => one.element.id === place);
     if (!section) return;
     if (zoom) section.timeline?.setRange(zoom);
-    if (device !== null && device < section.section.runs[0].devices.length && section.hasPeaks()) section.choose(device, 0);
+    const holder = section.section.runs.findIndex((run) => device !== null && device < run.devices.length);
+    if (holder >= 0 && section.hasPeaks()) section.choose(device, holder);
     if (zoom || device !== null) section.element.scrollIntoView();
   };
   window.addEventListener("hashchange", show);

@@ -38,8 +38,9 @@ class Overview {
     this.made = made;
     this.dense = new DensePicture(this.scale, height);
     tracks.forEach((track, k) => {
-      const row = track.layers.find((layer) => layer.row.lane === LANE_COMPUTE)?.row;
-      if (row) this.dense.add(track.run, { row, top: 3 + k * line, height: line }, [0, row.start.length]);
+      const rows = track.layers.map(({ row }) => row).filter((row) => row.lane === LANE_COMPUTE);
+      const layers = rows.map((row) => ({ row, top: 3 + k * line, height: line }));
+      if (layers.length > 0) this.dense.add(track.run, layers, rows.map((row) => [0, row.start.length]));
     });
     return this.dense;
   }

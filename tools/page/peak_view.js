@@ -34,8 +34,9 @@ function peakRow(page, section, device, r, whole, choose) {
   const button = element("button", {
     type: "button", class: "plain", "aria-label": `show memory of device ${device}, ${section.names[r]}`,
   }, several ? section.names[r] : `device ${device}`);
-  return element("tr", { class: r > 0 ? "second" : "", "data-device": device, "data-run": r, click: () => choose(device, r) },
-    element("th", { scope: "row" }, !several ? button : r === 0 ? `device ${device}` : ""),
+  const first = section.runs.findIndex((one) => device < one.devices.length) === r;
+  return element("tr", { class: first ? "" : "second", "data-device": device, "data-run": r, click: () => choose(device, r) },
+    element("th", { scope: "row" }, !several ? button : first ? `device ${device}` : ""),
     several ? element("td", { class: "run" }, button) : null,
     element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, text)),
     element("td", { class: "number" }, text(peak)),
@@ -46,9 +47,9 @@ function peakRow(page, section, device, r, whole, choose) {
 function peakTable(page, section, choose) {
   const whole = Math.max(...section.runs.flatMap((run) => run.devices.map((device) => device.peak)), 1);
   const rows = [];
-  section.runs[0].devices.forEach((_, device) => section.runs.forEach((run, r) => {
-    if (device < run.devices.length) rows.push(peakRow(page, section, device, r, whole, choose));
-  }));
+  for (let device = 0; device < deviceCount(section); device += 1) {
+    section.runs.forEach((run, r) => { if (device < run.devices.length) rows.push(peakRow(page, section, device, r, whole, choose)); });
+  }
   return barsTable("peaks", rows);
 }
 

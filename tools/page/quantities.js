@@ -24,7 +24,8 @@ function timeText(ns, digits = 4) {
 function timeTexts(times) {
   const step = times.length > 1 ? times[1] - times[0] : 1;
   const [unit, size] = timeUnit(Math.max(Math.abs(times[times.length - 1] ?? 0), step));
-  const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+  let digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+  if (Math.abs(Number((step / size).toFixed(digits)) - step / size) > 1e-6 * (step / size)) digits += 1; // steps of 2.5
   return times.map((time) => `${(time / size).toFixed(digits)} ${unit}`);
 }
 
@@ -63,6 +64,13 @@ function bytesText(bytes) {
 /** `1 device`, `2 devices`. */
 function counted(number, one, several = `${one}s`) {
   return `${numberText(number)} ${number === 1 ? one : several}`;
+}
+
+/** `4 devices`, or where runs differ `4 against 6 devices`. */
+function ofRuns(runs, numberOf, one, several) {
+  const [first, ...others] = runs.map(numberOf);
+  const differ = others.some((number) => number !== first);
+  return `${differ ? `${numberText(first)} against ` : ""}${counted(differ ? others[0] : first, one, several)}`;
 }
 
 /** A large count with an SI prefix: `12.3 k`. */

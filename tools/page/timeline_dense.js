@@ -13,7 +13,7 @@ function rowSlots(run, row) {
   return row.slots;
 }
 
-/** Share of every pixel column that spans [low, high) of each slot cover. */
+/** Share of every pixel column that spans [low, high) of each slot cover; the halves of a pair cover half of it each. */
 function columnShares(run, row, scale, [low, high], columns) {
   const { rgb, of } = rowSlots(run, row);
   const shares = new Float32Array(columns * rgb.length);
@@ -21,18 +21,34 @@ function columnShares(run, row, scale, [low, high], columns) {
   for (let i = low; i < high; i += 1) {
     const from = Math.max((row.start[i] - scale.from) * perNs, 0);
     const to = Math.min((row.end[i] - scale.from) * perNs, columns);
+    const whole = row.part && row.part[i] !== 0 ? 0.5 : 1;
     const first = Math.floor(from);
     const last = Math.min(Math.floor(to), columns - 1);
     let at = first * rgb.length + of[row.action[i]];
     if (first === last) {
-      shares[at] += to - from;
+      shares[at] += whole * (to - from);
       continue;
     }
-    shares[at] += first + 1 - from;
-    for (let column = first + 1; column < last; column += 1) shares[at += rgb.length] += 1;
-    shares[at + rgb.length] += to - last;
+    shares[at] += whole * (first + 1 - from);
+    for (let column = first + 1; column < last; column += 1) shares[at += rgb.length] += whole;
+    shares[at + rgb.length] += whole * (to - last);
   }
   return shares;
+}
+
+/** Shares of several rows side by side, column by column. */
+function joinedShares(all, columns) {
+  if (all.length === 1) return all[0];
+  const slots = all.map((shares) => shares.length / columns);
+  const joined = new Float32Array(columns * slots.reduce((sum, one) => sum + one, 0));
+  let at = 0;
+  for (let column = 0; column < columns; column += 1) {
+    all.forEach((shares, k) => {
+      joined.set(shares.subarray(column * slots[k], (column + 1) * slots[k]), at);
+      at += slots[k];
+    });
+  }
+  return joined;
 }
 
 /** A pixel as canvases store it. */
@@ -80,15 +96,17 @@ class DensePicture {
     this.pixels = null;
   }
 
-  add(run, layer, interval) {
+  /** `layers` share a box; of each row the spans of its interval are drawn. */
+  add(run, layers, intervals) {
     this.image ??= new ImageData(this.columns, this.height);
     this.pixels ??= new Uint32Array(this.image.data.buffer);
-    const shares = columnShares(run, layer.row, this.scale, interval, this.columns);
-    const top = Math.round(layer.top * devicePixelRatio);
-    const height = Math.min(Math.max(1, Math.round(layer.height * devicePixelRatio)), this.height - top);
+    const [box] = layers;
+    const shares = joinedShares(layers.map(({ row }, k) => columnShares(run, row, this.scale, intervals[k], this.columns)), this.columns);
+    const top = Math.round(box.top * devicePixelRatio);
+    const height = Math.min(Math.max(1, Math.round(box.height * devicePixelRatio)), this.height - top);
     const place = { first: top * this.columns, columns: this.columns, height };
     const fill = height < LEAST_STACKED_HEIGHT ? mixColumns : stackColumns;
-    fill(this.pixels, place, shares, rowSlots(run, layer.row).rgb);
+    fill(this.pixels, place, shares, layers.flatMap(({ row }) => rowSlots(run, row).rgb));
   }
 
   drawOn(context) {

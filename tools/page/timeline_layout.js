@@ -41,6 +41,13 @@ function rowBox(track, row) {
 
 const OP_SEND_B = 10;
 
+/** The layers of a track by box: its compute rows together (of an overlapped pair one half is in another row), others alone. */
+function sharedBoxes(track) {
+  const compute = track.layers.filter(({ row }) => row.lane === LANE_COMPUTE);
+  const others = track.layers.filter(({ row }) => row.lane !== LANE_COMPUTE).map((layer) => [layer]);
+  return compute.length > 0 ? [compute, ...others] : others;
+}
+
 /** Box of one span; the halves of an overlapped pair share the height. */
 function spanBox(layer, i) {
   const part = layer.row.part ? layer.row.part[i] : 0;

@@ -1,6 +1,6 @@
 // Drawing a timeline on a canvas: axis, idle time, spans as boxes, names. Rows with more spans than pixels: timeline_dense.js.
 
-const RIGHT_OF_PLOT = 12; // pixels that stay free
+const RIGHT_OF_PLOT = 30; // pixels that stay free: half of the last time, here and below the memory
 const NUMBER_FONT = "11px system-ui, sans-serif";
 
 /** Turns times into pixels of the plot. */
@@ -83,12 +83,11 @@ function paintGaps(context, track, scale, causes) {
   }
 }
 
-/** One row: boxes while there is room for them, shares of each pixel beyond. */
-function paintRow(context, run, layer, scale, ops, dense) {
-  const low = firstEndingAfter(layer.row, scale.from);
-  const high = firstEndingAfter(layer.row, scale.from + scale.width / scale.perNs);
-  if (high - low > scale.width / 3) dense.add(run, layer, [low, high]);
-  else paintBoxes(context, run, layer, scale, low, ops);
+/** Rows that share a box: every span as one while there is room for them, shares of each pixel beyond. */
+function paintRows(context, run, layers, scale, ops, dense) {
+  const intervals = layers.map(({ row }) => [firstEndingAfter(row, scale.from), firstEndingAfter(row, scale.from + scale.width / scale.perNs)]);
+  if (intervals.some(([low, high]) => high - low > scale.width / 3)) dense.add(run, layers, intervals);
+  else layers.forEach((layer, k) => paintBoxes(context, run, layer, scale, intervals[k][0], ops));
 }
 
 function paintBoxes(context, run, layer, scale, low, ops) {
@@ -176,7 +175,7 @@ function paintTimeline(context, view) {
     context.fillStyle = themed("--lane");
     context.fillRect(scale.left, track.top, scale.width, track.height);
     paintGaps(context, track, scale, page.causes);
-    for (const layer of track.layers) paintRow(context, track.run, layer, scale, page.ops, dense);
+    for (const layers of sharedBoxes(track)) paintRows(context, track.run, layers, scale, page.ops, dense);
   }
   dense.drawOn(context);
   paintNames(context, layout.tracks, view.section.names, scale.left);

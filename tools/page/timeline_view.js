@@ -20,7 +20,7 @@ class TimelineView {
     this.page = page;
     this.section = section;
     this.shown = section.order;
-    this.left = namesWidth(section.runs[0].devices.length, section.names);
+    this.left = namesWidth(deviceCount(section), section.names);
     this.right = RIGHT_OF_PLOT;
     this.ownLimit = Math.max(...section.runs.map((run) => run.makespan), 1);
     this.limit = this.ownLimit;

@@ -31,4 +31,17 @@ MemoryColumns memory_columns(const Timeline& timeline) {
   return columns;
 }
 
+StashColumns stash_columns(const Timeline& timeline) {
+  const StashCurves& curves = timeline.stashes;
+  StashColumns columns;
+  for (std::size_t device = 0; device < curves.devices.size(); ++device) {
+    for (const StashPoint& point : curves.devices[device]) {
+      columns.device.push_back(static_cast<std::int32_t>(device));
+      columns.time_ns.push_back(to_ns(point.time, timeline.base));
+      columns.amount.push_back(point.amount * curves.share);
+    }
+  }
+  return columns;
+}
+
 }  // namespace plumb

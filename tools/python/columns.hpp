@@ -27,7 +27,16 @@ struct MemoryColumns {
   std::vector<std::int64_t> bytes;
 };
 
+/// What devices hold where bytes are not known, one array per member, by device, then time: from `time_ns` on, `amount`
+/// stashes of 1/p of the model.
+struct StashColumns {
+  std::vector<std::int32_t> device;
+  std::vector<std::int64_t> time_ns;
+  std::vector<double> amount;
+};
+
 SpanColumns span_columns(const Timeline& timeline);
 MemoryColumns memory_columns(const Timeline& timeline);
+StashColumns stash_columns(const Timeline& timeline);
 
 }  // namespace plumb

@@ -12,14 +12,18 @@ sys.path = [place for place in sys.path if os.path.abspath(place or ".") != HERE
 from plumbline import questions  # noqa: E402
 
 HEAD = '''# Written by tools/python/make_stubs.py from the tables of options; a test compares them.
-from typing import Any, Dict, List, Optional, Sequence, Union
+import os
+from typing import Any, Dict, Iterable, List, Optional, Sequence, SupportsFloat, SupportsIndex, Union
 
 from . import _core
 from .documents import Campaign, Comparison, OrderSearch, Plan, Schedule, Sweep, Timeline, TracedRun, Validation
 
-# The value of an option: a number or the text that a command line would have.
-_Value = Union[str, int, float, None]
+# The value of an option: a number (of numpy, too), a path, or the text that a command line would have; of an option that
+# takes lists and ranges also several of them.
+_Whole = Union[str, int, SupportsIndex, None]
+_Value = Union[str, SupportsFloat, SupportsIndex, "os.PathLike[str]", None]
 _Values = Union[str, Sequence[str], None]
+_Several = Union[_Value, Iterable[Any]]
 
 class InvalidSchedule(_core.Error):
     violations: List[str]
@@ -31,7 +35,7 @@ def networks() -> List[Dict[str, Any]]: ...
 def clusters() -> List[Dict[str, Any]]: ...
 '''
 # By `OptionKind` of tools/options/option_table.hpp: flag, text, texts, whole, real.
-TYPES = ("Union[bool, None]", "_Value", "_Values", "Union[int, str, None]", "_Value")
+TYPES = ("Union[bool, None]", "_Value", "_Values", "_Whole", "_Value")
 NAMES = ("simulate", "schedule", "validate", "sweep", "plan", "search", "campaign", "trace", "compare", "convert")
 
 
@@ -53,6 +57,8 @@ def stub(name):
             if not any(part.startswith("*") for part in parts):
                 parts.append("*")
         kind = annotation(parameter) if own else TYPES[kinds[parameter.name.rstrip("_")]]
+        if not own and parameter.name in questions._joined[name]:
+            kind = "_Several"
         star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
         parts.append(f"{star}{parameter.name}: {kind}{'' if parameter.default is parameter.empty else ' = ...'}")
     returns = inspect.signature(function).return_annotation

@@ -88,13 +88,15 @@ py::object report_of(const SimulatedJob& job, const std::string& name, std::opti
   if (width && !(*width >= kLeastPictureCm && *width <= kMostPictureCm)) {
     throw Error("width: expected 6 to 120 cm, found " + std::to_string(*width));
   }
+  std::vector<std::string_view> known;
   for (const ReportFormat& format : report_formats()) {
+    known.push_back(format.name);
     if (format.name != name) continue;
     const std::string file =
         format.make({.steps = {&job.timeline, 1}, .style = {.width_cm = width, .caption = caption}});
     return format.is_binary ? py::object(py::bytes(file)) : py::object(py::str(file));
   }
-  throw Error("unknown report '" + name + "'");
+  throw_unknown("report", name, known);
 }
 
 py::dict columns_of_spans(const SimulatedJob& job) {
@@ -117,6 +119,15 @@ py::dict columns_of_memory(const SimulatedJob& job) {
   columns["time_ns"] = column_of(memory, memory->time_ns);
   columns["memory_class"] = column_of(memory, memory->memory_class);
   columns["bytes"] = column_of(memory, memory->bytes);
+  return columns;
+}
+
+py::dict columns_of_stashes(const SimulatedJob& job) {
+  const auto stashes = std::make_shared<const StashColumns>(stash_columns(job.timeline));
+  py::dict columns;
+  columns["device"] = column_of(stashes, stashes->device);
+  columns["time_ns"] = column_of(stashes, stashes->time_ns);
+  columns["amount"] = column_of(stashes, stashes->amount);
   return columns;
 }
 
@@ -149,6 +160,7 @@ void bind_timeline(py::module_& module) {
       .def_property_readonly("violations", &violation_lines)
       .def("spans", &columns_of_spans)
       .def("memory", &columns_of_memory)
+      .def("stashes", &columns_of_stashes)
       .def("report", &report_of, py::arg("name"), py::arg("width"), py::arg("caption"))
       .def(
           "json", [](const SimulatedJob& job, bool summary) { return timeline_to_json(job.timeline, summary); },

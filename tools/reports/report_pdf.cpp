@@ -1,33 +1,72 @@
 #include "tools/reports/report_pdf.hpp"
 
+#include <algorithm>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/reports/paper_picture.hpp"
+#include "tools/reports/picture_letters.hpp"
 #include "tools/reports/report_palette.hpp"
 #include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 namespace {
 
-/// `text` as a string of a PDF: what is not ASCII becomes a question mark, but for the sign of micro.
-std::string pdf_string(std::string_view text) {
-  std::string quoted = "(";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (text.substr(i).starts_with("µ")) {
-      quoted += "\\265";
-      ++i;
-    } else if (byte == '(' || byte == ')' || byte == '\\') {
-      (quoted += '\\') += text[i];
-    } else if (byte >= 0x20 && byte < 0x7F) {
-      quoted += text[i];
-    } else if ((byte & 0xC0U) != 0x80U) {
-      quoted += '?';
+/// Letters of one of the fonts as a string of a PDF.
+std::string pdf_string(std::string_view letters) {
+  std::string text = "(";
+  for (const char letter : letters) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte >= 0x80) {
+      text += '\\';
+      for (const unsigned shift : {6U, 3U, 0U}) text += static_cast<char>('0' + ((byte >> shift) & 7U));
+    } else {
+      if (byte == '(' || byte == ')' || byte == '\\') text += '\\';
+      text += letter;
     }
   }
-  return quoted + ')';
+  return text + ')';
+}
+
+/// Letters that follow each other in one font.
+struct FontRun {
+  bool symbol = false;  ///< in Symbol, otherwise in Helvetica
+  std::string letters;
+};
+
+/// `text` in the letters of the two fonts; what neither has is a question mark, and is added to `missing`.
+std::vector<FontRun> font_runs(std::string_view text, std::u32string& missing) {
+  std::vector<FontRun> runs;
+  for (const char32_t point : code_points(text)) {
+    char letter = win_ansi_letter(point);
+    const bool symbol = letter == 0 && symbol_letter(point) != 0;
+    if (symbol) letter = symbol_letter(point);
+    if (letter == 0) {
+      letter = '?';
+      missing += point;
+    }
+    if (runs.empty() || runs.back().symbol != symbol) runs.push_back({symbol, {}});
+    runs.back().letters += letter;
+  }
+  return runs;
+}
+
+/// `text` for a reader's window, in UTF-16 where it is not ASCII (ISO 32000-1, 7.9.2.2).
+std::string title_string(std::string_view text) {
+  const std::u32string points = code_points(text);
+  if (std::ranges::all_of(points, [](char32_t point) { return point >= 0x20 && point < 0x7F; }))
+    return pdf_string(text);
+  std::string hex = "<FEFF";
+  const auto unit = [&](char32_t value) {
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) hex += "0123456789ABCDEF"[(value >> shift) & 0xFU];
+  };
+  for (const char32_t point : points) {
+    if (point >= 0x10000U) unit(0xD800U + ((point - 0x10000U) >> 10U));
+    unit(point >= 0x10000U ? 0xDC00U + (point & 0x3FFU) : point);
+  }
+  return hex + '>';
 }
 
 std::string point(double x, double y) { return fixed_text(x, 2) + ' ' + fixed_text(y, 2); }
@@ -51,9 +90,18 @@ class PdfCanvas final : public PaperCanvas {
   }
 
   void text(const PaperPoint& at, double size, std::string_view words, std::string_view colour) override {
-    body_ += fill_colour(colour) + "BT /F1 " + fixed_text(size, 1) + " Tf " + point(at.x, at.y) + " Td " +
-             pdf_string(words) + " Tj ET\n";
+    body_ += fill_colour(colour) + "BT";
+    std::string place = ' ' + point(at.x, at.y) + " Td";  // of the first run; the others follow it
+    for (const FontRun& run : font_runs(words, missing_)) {
+      body_ += (run.symbol ? " /F2 " : " /F1 ") + fixed_text(size, 1) + " Tf" + place + ' ' + pdf_string(run.letters) +
+               " Tj";
+      place.clear();
+      has_symbols_ = has_symbols_ || run.symbol;
+    }
+    body_ += " ET\n";
   }
+
+  const std::u32string& missing() const { return missing_; }
 
   /// The file, with what was drawn so far. `covered`: what is shown of the plane.
   std::string document(const PaperBox& covered, std::string_view title) const {
@@ -64,15 +112,20 @@ class PdfCanvas final : public PaperCanvas {
       patterns += "/I" + std::to_string(cause) + ' ' + std::to_string(kFirstPattern + tiles.size()) + " 0 R ";
       tiles.push_back(pattern(cause));
     }
+    std::string fonts = "/F1 4 0 R ";
+    if (has_symbols_) {
+      fonts += "/F2 " + std::to_string(kFirstPattern + tiles.size()) + " 0 R ";
+      tiles.emplace_back("<< /Type /Font /Subtype /Type1 /BaseFont /Symbol >>");
+    }
     std::vector<std::string> objects{
         "<< /Type /Catalog /Pages 2 0 R >>",
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         "<< /Type /Page /Parent 2 0 R /MediaBox [" + point(covered.x, covered.y) + ' ' +
-            point(covered.x + covered.width, covered.y + covered.height) +
-            "] /Resources << /Font << /F1 4 0 R >> /Pattern << " + patterns + ">> >> /Contents 5 0 R >>",
+            point(covered.x + covered.width, covered.y + covered.height) + "] /Resources << /Font << " + fonts +
+            ">> /Pattern << " + patterns + ">> >> /Contents 5 0 R >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
         "<< /Length " + std::to_string(body_.size()) + " >>\nstream\n" + body_ + "endstream",
-        "<< /Title " + pdf_string(title) + " /Producer (Plumbline) >>"};
+        "<< /Title " + title_string(title) + " /Producer (Plumbline) >>"};
     objects.insert(objects.end(), tiles.begin(), tiles.end());
     std::string file = "%PDF-1.4\n";
     std::string table = "xref\n0 " + std::to_string(objects.size() + 1) + "\n0000000000 65535 f \n";
@@ -102,6 +155,8 @@ class PdfCanvas final : public PaperCanvas {
 
   std::set<std::size_t> causes_;
   std::string body_;
+  std::u32string missing_;
+  bool has_symbols_ = false;
 };
 
 }  // namespace
@@ -109,6 +164,7 @@ class PdfCanvas final : public PaperCanvas {
 std::string pdf_report(const Timeline& timeline, const PictureStyle& style) {
   PdfCanvas canvas;
   const PaperBox covered = draw_on_paper(timeline, style, canvas);
+  note_missing_letters("PDF", canvas.missing());
   return canvas.document(covered, timeline.schedule);
 }
 

@@ -17,6 +17,7 @@
 #include <agg2/agg_span_allocator.h>
 
 #include "tools/reports/paper_picture.hpp"
+#include "tools/reports/picture_letters.hpp"
 #include "tools/reports/png_file.hpp"
 #include "tools/reports/report_palette.hpp"
 
@@ -32,6 +33,10 @@ constexpr double kMostDots = 64e6;
 constexpr double kLetterHeight = 0.72;
 constexpr double kLetterWidth = 0.58;
 constexpr double kLetterStroke = 0.08;
+
+// Of letters beyond ASCII: in units of `StrokeLetter`, the height of a capital and what is free on either side.
+constexpr double kUnitsHigh = 14;
+constexpr double kUnitsBeside = 2.6;
 
 agg::rgba8 rgb_of(std::string_view colour) {
   const auto part = [&](std::size_t at) {
@@ -103,18 +108,30 @@ class PngCanvas final : public PaperCanvas {
   }
 
   void text(const PaperPoint& at, double size, std::string_view words, std::string_view colour) override {
-    agg::gsv_text letters;
-    letters.flip(true);
-    letters.size(kLetterHeight * size * scale_, kLetterWidth * size * scale_);
-    letters.start_point(x(at.x), y(at.y));
-    letters.text(drawable(words).c_str());
-    agg::conv_stroke<agg::gsv_text> strokes(letters);
-    strokes.width(kLetterStroke * size * scale_);
-    strokes.line_cap(agg::round_cap);
-    strokes.line_join(agg::round_join);
-    rasterizer_.add_path(strokes);
-    agg::render_scanlines_aa_solid(rasterizer_, line_, renderer_, rgb_of(colour));
+    colour_ = rgb_of(colour);
+    size_ = size * scale_;
+    double right = x(at.x);
+    const double down = y(at.y);
+    std::string plain;  // letters of AGG's font, which are ASCII
+    for (const char32_t point : code_points(words)) {
+      if (point >= 0x20 && point < 0x7F) {
+        plain += static_cast<char>(point);
+        continue;
+      }
+      const StrokeLetter letter = stroke_letter(point);
+      if (!letter.is_known()) {
+        plain += '?';
+        missing_ += point;
+        continue;
+      }
+      if (!plain.empty()) right = letters(plain, right, down, true);
+      plain.clear();
+      right = stroked(letter, right, down);
+    }
+    if (!plain.empty()) letters(plain, right, down, false);
   }
+
+  const std::u32string& missing() const { return missing_; }
 
   std::string file() const { return png_file(width_, height_, pixels_, scale_ * kPointsPerInch); }
 
@@ -132,21 +149,57 @@ class PngCanvas final : public PaperCanvas {
     rasterizer_.add_path(path);
   }
 
-  /// The strokes are ASCII: µ becomes u, other letters question marks.
-  static std::string drawable(std::string_view words) {
-    std::string text;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(words[i]);
-      if (words.substr(i).starts_with("µ")) {
-        text += 'u';
-        ++i;
-      } else if (byte >= 0x20 && byte < 0x7F) {
-        text += words[i];
-      } else if ((byte & 0xC0U) != 0x80U) {
-        text += '?';
+  template <class Letters>
+  void draw(Letters& letters) {
+    agg::conv_stroke<Letters> strokes(letters);
+    strokes.width(kLetterStroke * size_);
+    strokes.line_cap(agg::round_cap);
+    strokes.line_join(agg::round_join);
+    rasterizer_.add_path(strokes);
+    agg::render_scanlines_aa_solid(rasterizer_, line_, renderer_, colour_);
+  }
+
+  /// Draws ASCII; returns where the next letter stands, where that is asked for.
+  double letters(const std::string& plain, double right, double down, bool more) {
+    agg::gsv_text text;
+    text.flip(true);
+    text.size(kLetterHeight * size_, kLetterWidth * size_);
+    text.start_point(right, down);
+    text.text(plain.c_str());
+    draw(text);
+    return more ? right + widths_of("|" + plain + "|") - widths_of("||") : right;
+  }
+
+  /// From the left edge of the first letter to the right one of the last.
+  double widths_of(const std::string& plain) const {
+    agg::gsv_text text;
+    text.size(kLetterHeight * size_, kLetterWidth * size_);
+    text.text(plain.c_str());
+    return text.text_width();
+  }
+
+  /// Draws a letter beyond ASCII; returns where the next one stands.
+  double stroked(const StrokeLetter& letter, double right, double down) {
+    const double wide = kLetterWidth * size_ / kUnitsHigh;
+    const double high = kLetterHeight * size_ / kUnitsHigh;
+    double next = right + (letter.width + 2 * kUnitsBeside) * wide;
+    double left = right + kUnitsBeside * wide;
+    if (letter.base != 0) {
+      const std::string base(1, letter.base);
+      next = letters(base, right, down, true);
+      left = (right + next) / 2;
+    }
+    agg::path_storage path;
+    for (const StrokePoint& point : letter.strokes) {
+      const double to = left + point.x * wide;
+      if (point.begins) {
+        path.move_to(to, down - point.y * high);
+      } else {
+        path.line_to(to, down - point.y * high);
       }
     }
-    return text;
+    draw(path);
+    return next;
   }
 
   double scale_;  ///< pixels a point
@@ -161,6 +214,9 @@ class PngCanvas final : public PaperCanvas {
   agg::rasterizer_scanline_aa<> rasterizer_;
   agg::scanline_u8 line_;
   agg::span_allocator<agg::rgba8> allocator_;
+  agg::rgba8 colour_;
+  double size_ = 0;  ///< of the letters that are being drawn, in pixels
+  std::u32string missing_;
 };
 
 }  // namespace
@@ -169,6 +225,7 @@ std::string png_report(const Timeline& timeline, const PictureStyle& style) {
   NoCanvas measured;
   PngCanvas canvas(draw_on_paper(timeline, style, measured));
   draw_on_paper(timeline, style, canvas);
+  note_missing_letters("PNG", canvas.missing());
   return canvas.file();
 }
 

@@ -28,7 +28,10 @@ constexpr double kGapBetween = 0.6;   ///< of neighbouring actions
 constexpr double kCaptionSize = 13.5;
 constexpr double kChartLeft = 84;  ///< of the time axis
 constexpr double kChartRight = 28;
-constexpr double kChartTop = 96;                  ///< of the first row
+constexpr double kChartTop = 96;  ///< of the first row, under one line of subtitle
+constexpr double kSubtitleSize = 14;
+constexpr double kSubtitleLine = 18;              ///< from one line to the next
+constexpr double kMostSubtitle = 100;             ///< characters of a line: right of it are figures
 constexpr double kMergeBelow = 0.5;               ///< pixels
 constexpr double kSmallestNumber = 8;             ///< pixels
 constexpr std::size_t kSpansWithTooltips = 4000;  ///< more of them are drawn as paths without tooltips
@@ -49,7 +52,9 @@ class SvgPicture {
       : timeline_(timeline),
         style_(style),
         width_(style.width_cm ? *style.width_cm * kUnitsPerCm : kUsualWidth),
-        rows_(picture_rows(timeline)) {
+        rows_(picture_rows(timeline)),
+        subtitle_(subtitle()),
+        top_(kChartTop + kSubtitleLine * static_cast<double>(subtitle_.size() - 1)) {
     for (const Span& span : timeline.spans) {
       if (span.lane == Lane::kCompute) holders_[span.device].insert({span.action.replica, span.action.stage});
       if (span.lane != Lane::kCompute) strips_ = true;
@@ -58,7 +63,7 @@ class SvgPicture {
     row_height_ = std::clamp(560 / devices, 9.0, 40.0);
     strip_height_ = strips_ ? std::max(2.0, std::round(row_height_ * 0.22)) : 0;
     pitch_ = row_height_ + (strips_ ? strip_height_ + 1 : 0) + std::max(2.0, std::round(row_height_ * 0.2));
-    bottom_ = kChartTop + pitch_ * devices;
+    bottom_ = top_ + pitch_ * devices;
     scale_ = (width_ - kChartLeft - kChartRight) / static_cast<double>(std::max<Ticks>(timeline.makespan, 1));
     number_size_ = number_size();
   }
@@ -81,7 +86,7 @@ class SvgPicture {
 
  private:
   double x(Ticks time) const { return kChartLeft + static_cast<double>(time) * scale_; }
-  double y(DeviceId device) const { return kChartTop + pitch_ * static_cast<double>(index(device)); }
+  double y(DeviceId device) const { return top_ + pitch_ * static_cast<double>(index(device)); }
   std::int64_t ns(Ticks ticks) const { return to_ns(ticks, timeline_.base); }
 
   std::string_view kind() const { return timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured"; }
@@ -92,8 +97,8 @@ class SvgPicture {
            time_text(ns(timeline_.makespan)) + ", bubble " + percent_text(timeline_.bubble_fraction);
   }
 
-  void title() {
-    body_ += svg_text(kChartLeft, 42, 26, R"(class="ink" font-weight="700")", timeline_.schedule);
+  /// What was run on what, in as many lines as it needs. A word that no line can hold is cut.
+  std::vector<std::string> subtitle() const {
     std::string line = std::to_string(timeline_.devices.size()) + " devices · " +
                        std::to_string(timeline_.num_microbatches) + " microbatches";
     if (timeline_.updates > 1) line += " · " + std::to_string(timeline_.updates) + " updates";
@@ -103,9 +108,20 @@ class SvgPicture {
       line = "makespan " + time_text(ns(timeline_.makespan)) + " · bubble " + percent_text(timeline_.bubble_fraction) +
              " · " + line;
     }
-    const double letters = std::max(10.0, (width_ - kChartLeft - kChartRight) / 8);
-    body_ += svg_text(kChartLeft, 66, 14, R"(class="dim")",
-                      shortened(line, static_cast<std::size_t>(std::min(letters, 100.0))));
+    const auto letters =
+        static_cast<std::size_t>(std::clamp((width_ - kChartLeft - kChartRight) / 8, 10.0, kMostSubtitle));
+    std::vector<std::string> lines = wrapped_text(line, letters);
+    for (std::string& each : lines) each = shortened(each, letters);
+    return lines;
+  }
+
+  void title() {
+    body_ += svg_text(kChartLeft, 42, 26, R"(class="ink" font-weight="700")", timeline_.schedule);
+    double top = 66;
+    for (const std::string& line : subtitle_) {
+      body_ += svg_text(kChartLeft, top, kSubtitleSize, R"(class="dim")", line);
+      top += kSubtitleLine;
+    }
     if (width_ < kNarrowWidth) return;
     figure(width_ - kChartRight, "makespan", time_text(ns(timeline_.makespan)));
     figure(width_ - kChartRight - 150, "bubble", percent_text(timeline_.bubble_fraction));
@@ -135,7 +151,7 @@ class SvgPicture {
     const double step = nice_step(std::max(length, 1e-9) / std::clamp(width_ / 100, 4.0, 10.0));
     for (int k = 0; k * step <= length * (1 + 1e-9); ++k) {
       const double at = kChartLeft + k * step * ticks_per_unit * scale_;
-      body_ += "<path class=\"grid\" d=\"M" + px(at) + " " + px(kChartTop - 6) + "V" + px(bottom_ + 4) + "\"/>\n";
+      body_ += "<path class=\"grid\" d=\"M" + px(at) + " " + px(top_ - 6) + "V" + px(bottom_ + 4) + "\"/>\n";
       body_ += svg_text(at, bottom_ + 20, 12.5, R"(class="dim" text-anchor="middle")", number_text(k * step));
     }
     body_ += "<path class=\"axis\" d=\"M" + px(kChartLeft) + " " + px(bottom_ + 4) + "H" + px(width_ - kChartRight) +
@@ -308,6 +324,8 @@ class SvgPicture {
   const PictureStyle& style_;
   double width_;
   std::vector<PictureRow> rows_;
+  std::vector<std::string> subtitle_;
+  double top_;  ///< of the first row
   std::map<DeviceId, std::set<std::pair<ReplicaId, StageId>>> holders_;
   std::set<Op> ops_seen_;
   std::set<std::size_t> idle_seen_;

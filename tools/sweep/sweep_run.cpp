@@ -8,7 +8,9 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
+#include "models/ground/text_file.hpp"
 #include "schedules/lowering/lower.hpp"
+#include "schedules/phases/phase_rules.hpp"
 #include "sim/events/policy_order.hpp"
 #include "sim/rules/run_size.hpp"
 #include "sim/simulate.hpp"
@@ -106,6 +108,7 @@ Schedule printed_schedule(const std::string& program, const ScheduleParams& para
 /// about an invalid one.
 Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
   if (!is_schedule_file(name)) return generate(name, params);
+  if (name.ends_with(kRulesExtension)) return schedule_from_rules(read_text_file(name), name, params);
   const bool is_program = is_schedule_program(name);
   if (!is_program) check_is_no_program(name);
   Schedule schedule = is_program ? printed_schedule(name, params) : read_schedule(name);

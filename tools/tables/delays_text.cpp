@@ -47,11 +47,13 @@ std::string delays_text(const std::vector<StageDelays>& delays) {
   if (delays.empty()) return "";
   const bool devices = has_several_holders(delays);
   const bool recompute = std::ranges::any_of(delays, [](const StageDelays& d) { return !d.recompute.empty(); });
+  const bool teacher = std::ranges::any_of(delays, [](const StageDelays& d) { return !d.teacher.empty(); });
   const bool bytes = std::ranges::any_of(delays, [](const StageDelays& d) { return d.bytes > 0; });
   std::vector<TextTable::Column> columns{{"stage", '>'}};
   if (devices) columns.push_back({"device", '>'});
   for (const char* title : {"distance", "tau fwd", "tau bkwd"}) columns.push_back({title, '>'});
   if (recompute) columns.push_back({"tau recomp", '>'});
+  if (teacher) columns.push_back({"tau teacher", '>'});
   for (const char* title : {"versions", "copies"}) columns.push_back({title, '>'});
   if (bytes) columns.push_back({"bytes of copies", '>'});
   TextTable table(std::move(columns));
@@ -61,6 +63,7 @@ std::string delays_text(const std::vector<StageDelays>& delays) {
     if (devices) cells.push_back(std::to_string(index(of.device)));
     for (const DelayCounts* counts : {&of.distance, &of.forward, &of.backward}) cells.push_back(mean_text(*counts));
     if (recompute) cells.push_back(mean_text(of.recompute));
+    if (teacher) cells.push_back(mean_text(of.teacher));
     cells.push_back(std::to_string(of.versions));
     cells.push_back(std::to_string(of.copies));
     if (bytes) cells.push_back(bytes_text(of.bytes));
@@ -73,8 +76,8 @@ std::string delay_histogram_text(const std::vector<StageDelays>& delays) {
   TextTable table({{"stage", '>'}, {"reader"}, {"updates old", '>'}, {"count", '>'}, {"share", '>'}, {""}});
   for (std::size_t i = 0; i < std::min(kMostHolders, delays.size()); ++i) {
     const StageDelays& of = delays[i];
-    const std::array<std::pair<std::string_view, const DelayCounts*>, 3> kinds{
-        {{"forward", &of.forward}, {"backward", &of.backward}, {"recompute", &of.recompute}}};
+    const std::array<std::pair<std::string_view, const DelayCounts*>, 4> kinds{
+        {{"forward", &of.forward}, {"backward", &of.backward}, {"recompute", &of.recompute}, {"teacher", &of.teacher}}};
     for (const auto& [name, counts] : kinds) {
       const std::int64_t all = std::accumulate(counts->begin(), counts->end(), std::int64_t{0},
                                                [](std::int64_t sum, const auto& entry) { return sum + entry.second; });

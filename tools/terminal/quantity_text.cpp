@@ -61,6 +61,7 @@ std::string count_text(std::int64_t count) {
 }
 
 std::string fixed_text(double value, int digits) {
+  if (std::isnan(value)) return "nan";
   std::array<char, 400> text{};
   std::snprintf(text.data(), text.size(), "%.*f", digits, value);
   return text.data();

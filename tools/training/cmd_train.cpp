@@ -22,6 +22,7 @@
 #include "tools/options/order_arguments.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
+#include "tools/tables/delays_text.hpp"
 #include "tools/tables/text_timeline.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -217,6 +218,7 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   TrainOptions& options = prepared.options;
   options = command.training.options(schedule.num_stages, command.steps.value_or(0));
   options.schedule = schedule;
+  command.training.teacher.apply(options, command.training.lora.any());
   if (command.is_paced()) {
     prepared.given = cost_input(command.costs, load_cost_documents(command.costs), schedule);
     command.pace.apply(prepared.given, schedule, options);
@@ -263,11 +265,20 @@ void print_result(const TriedRun& run) {
   if (result.timeline) {
     const Timeline& timeline = *result.timeline;
     text += std::string(text.empty() ? "" : "\n") + figures_text(timeline) + "\n" + devices_text(timeline);
+    if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
     if (timeline.spans.size() <= kMostDrawnSpans) {
       text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
     }
   }
   print(text);
+}
+
+/// Losses of a run that went astray say nothing any more from some update on.
+void note_divergence(const std::vector<double>& losses) {
+  const auto first = std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
+  if (first == losses.end()) return;
+  std::cerr << "plumbline: note: the loss of update " << first - losses.begin()
+            << " is not a finite number: the training diverged; expected a smaller --learning-rate, or --clip-norm\n";
 }
 
 /// What would never end, or is no schedule at all.
@@ -296,6 +307,7 @@ struct RunOutput {
           << "plumbline: note: the run is too short to become steady, so the delays (tau) that its methods use are "
              "means over all its updates; more --steps give others\n";
     }
+    note_divergence(result.losses);
     if (losses) losses->finish(losses_csv(result));
     if (result.timeline) {
       files.write({.steps = {&*result.timeline, 1}}, command.is_paced() ? "" : training_json(run));

@@ -7,7 +7,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/sources/profile.hpp"
-#include "models/sources/run_profile.hpp"
+#include "tools/formats/run_files.hpp"
 #include "trainer/backends/backends.hpp"
 
 namespace plumb {
@@ -68,7 +68,8 @@ void refuse_arithmetic(const TrainArguments& training) {
 /// Abstract times and the profile of a real run know no network.
 bool knows_no_network(const CostArguments& costs) {
   if (!costs.cost.empty()) return true;
-  return !costs.profile.empty() && is_run_profile(read_text_file(costs.profile, kProfileFile), costs.profile);
+  return !costs.profile.empty() &&
+         run_profile_in(read_text_file(costs.profile, kProfileFile), costs.profile).has_value();
 }
 
 }  // namespace

@@ -170,6 +170,7 @@ void TrainArguments::add_to(OptionTable& parser) {
       .words(kClips);
   lora.add_to(parser);
   lora.add_alpha_to(parser);
+  teacher.add_to(parser);
   streams.add_to(parser);
 }
 

@@ -10,6 +10,7 @@
 #include "tools/options/option_table.hpp"
 #include "tools/training/final_evaluation.hpp"
 #include "tools/training/stream_arguments.hpp"
+#include "tools/training/teacher_arguments.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
@@ -62,6 +63,7 @@ struct TrainArguments {
   std::optional<double> clip_norm;
   std::string clip;
   LoraArguments lora;
+  TeacherArguments teacher;
 
   /// Declares the options; this object must outlive the parsing.
   void add_to(OptionTable& parser);

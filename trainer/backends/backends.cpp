@@ -21,7 +21,8 @@ constexpr std::array kBackends{
             .add = add_on_cpu,
             .scale = scale_on_cpu,
             .make_streams = make_cpu_streams,
-            .frozen = true},
+            .frozen = true,
+            .teacher = true},
     Backend{.name = "paced",
             .summary = "no arithmetic: actions and messages take the times of given costs",
             .make_stage = make_paced_stage,
@@ -29,6 +30,7 @@ constexpr std::array kBackends{
             .scale = scale_nothing,
             .bfloat16 = true,
             .frozen = true,
+            .teacher = true,
             .paced = true},
 #ifdef PLUMB_HAS_CUDA
     Backend{"cuda", "GPUs, whole or cut into virtual devices", make_cuda_stage, add_on_cpu, scale_on_cpu,

@@ -32,6 +32,7 @@ class CpuStage : public StageBackend {
     T* gradients = numbers<T>(pass.gradients);
     switch (op) {
       case Op::kF:
+      case Op::kX:
         return module_.forward(weights, pass.blocks, pass.ids, pass.loss);
       case Op::kR:
         return module_.recompute(weights, pass.blocks, pass.ids);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
+#include "trainer/checkpoint/saved_identity.hpp"
 #include "trainer/plan/run_identity.hpp"
 
 namespace plumb {
@@ -27,12 +28,12 @@ std::string value_name(const ValueKey& key) {
          std::to_string(key.slice);
 }
 
-/// What a value is for: a forward, a recompute or a backward.
+/// What a value is for: a forward, a recompute, a backward or a teacher.
 Op value_op(std::string_view text) {
-  for (const Op op : {Op::kF, Op::kR, Op::kB}) {
+  for (const Op op : {Op::kF, Op::kR, Op::kB, Op::kX}) {
     if (text == kOpNames[static_cast<std::size_t>(op)]) return op;
   }
-  throw Error("checkpoint: a value for '" + std::string(text) + "'; expected F, R or B");
+  throw Error("checkpoint: a value for '" + std::string(text) + "'; expected F, R, B or X");
 }
 
 /// Collects a run's state.
@@ -224,7 +225,7 @@ class Restorer {
 
   void restore() {
     check_format(state_, "plumbline-checkpoint", state_.at("version").integer(1, kCheckpointVersion));
-    check_identity();
+    check_saved_identity(state_, run_);
     const std::vector<InstrIndex> positions = read_positions();
     run_.resume(state_.at("pass").integer(0, run_.passes() - 1), positions, mailbox());
     for (const auto& worker : run_.workers()) {
@@ -244,27 +245,6 @@ class Restorer {
 
  private:
   const Program& program() const { return run_.plan().program; }
-
-  void check_identity() const {
-    const JsonValue saved = state_.at("run");
-    for (const auto& [name, value] : run_identity(run_.plan(), run_.passes())) {
-      const std::string_view was = saved.at(name).text();
-      if (name == "numbers" && nothing_under_way() && was != "float64" && value != "float64") continue;
-      if (was != value)
-        saved.at(name).fail("the checkpoint was saved with '" + std::string(was) + "', this run has '" + value + "'");
-    }
-  }
-
-  /// Then a checkpoint holds nothing but float32 weights and optimizer state, whatever passes compute with.
-  bool nothing_under_way() const {
-    for (const char* list : {"stashes", "values", "send_buffers", "messages", "evicted"}) {
-      if (state_.at(list).size() > 0) return false;
-    }
-    for (const JsonValue& holder : state_.at("holders").elements()) {
-      if (holder.at("old_versions").size() > 0) return false;
-    }
-    return true;
-  }
 
   void fill(DeviceMemory& memory, std::span<std::byte> into, const std::string& name) const {
     const std::span<const std::byte> bytes = tensors_.at(name).bytes;
@@ -421,12 +401,11 @@ class Restorer {
   void restore_value(const JsonValue& saved) const {
     const ValueKey key{
         value_op(saved.at("for").text()),
-        StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages - 1))},
+        StageId{static_cast<std::int32_t>(saved.at("stage").integer(0, program().num_stages))},
         MicrobatchId{static_cast<std::int32_t>(saved.at("microbatch").integer(0, program().num_microbatches - 1))},
         static_cast<std::int16_t>(saved.at("slice").integer(0, 32766))};
-    const std::int64_t size = saved.at("bytes").integer(0);
     if (DeviceWorker* worker = worker_of(consumer_holder(key))) {
-      fill(worker->arena().memory(), worker->add_value(key, size), value_name(key));
+      fill(worker->arena().memory(), worker->add_value(key, saved.at("bytes").integer(0)), value_name(key));
     }
   }
 
@@ -434,12 +413,7 @@ class Restorer {
   std::uint32_t consumer_holder(const ValueKey& key) const {
     for (std::size_t device = 0; device < run_.positions().size(); ++device) {
       for (InstrIndex at = run_.positions()[device]; at < program().lane_begin[device + 1]; ++at) {
-        const Action& action = program().instrs[at].action;
-        const bool same_op = key.op == Op::kB ? is_backward(action.op) : action.op == key.op;
-        if (same_op && action.stage == key.stage &&
-            names(action, index(key.microbatch), static_cast<std::size_t>(key.slice))) {
-          return program().rows[program().instrs[at].row].holder;
-        }
+        if (takes_value(program(), at, key)) return program().rows[program().instrs[at].row].holder;
       }
     }
     throw Error("checkpoint: " + value_name(key) + " has no consumer left");
@@ -470,10 +444,10 @@ class Restorer {
     const std::span<const std::byte> values = tensors_.at("losses").bytes;
     const std::span<const std::byte> known = tensors_.at("losses_known").bytes;
     const std::size_t count = run_.losses().losses().size();
-    if (known.size() != count || values.size() != count * sizeof(double)) {
-      throw Error("checkpoint: the losses do not fit the run; expected " + std::to_string(count));
+    if (known.size() > count || values.size() != known.size() * sizeof(double)) {
+      throw Error("checkpoint: the losses do not fit the run; expected at most " + std::to_string(count));
     }
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i] == std::byte{0}) continue;
       double loss = 0;
       std::memcpy(&loss, values.data() + i * sizeof(double), sizeof(double));

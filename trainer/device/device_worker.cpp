@@ -12,9 +12,6 @@
 namespace plumb {
 namespace {
 
-/// Works on the stashes of microbatches.
-constexpr bool is_pass(Op op) { return op <= Op::kR; }
-
 /// Where passes may be replayed, and where the pipeline does not run empty between updates, which by itself brings
 /// every block back to its place.
 bool lends_lanes_to_microbatches(const RunPlan& plan, const RunOutputs& outputs) {
@@ -26,6 +23,9 @@ bool lends_lanes_to_microbatches(const RunPlan& plan, const RunOutputs& outputs)
 constexpr Op value_op(Op op) { return is_backward(op) ? Op::kB : op; }
 
 constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
+
+/// Of an X, too: forwards of the student or its teacher.
+constexpr bool is_forward(Op op) { return op == Op::kF || op == Op::kX; }
 
 template <class Map>
 Block extract(Map& blocks, const typename Map::key_type& key) {
@@ -230,7 +230,7 @@ void DeviceWorker::hand_over(InstrIndex at, const RunningPart& running, Block va
   const auto slice = static_cast<std::size_t>(running.key.slice);
   for (const std::uint32_t transfer : plan_.indexed.made().of(at)) {
     const InstrIndex consumer = plan_.program.transfers[transfer].consumer;
-    if (!names(plan_.program.instrs[consumer].action, microbatch, slice)) continue;
+    if (!names(plan_.program.work_of(consumer), microbatch, slice)) continue;
     live_.send_buffers[transfer].push_back(std::move(value));
     return;
   }
@@ -250,24 +250,25 @@ void DeviceWorker::begin(InstrIndex at) {
     begin_validation(at);
   } else if (op == Op::kLoad) {
     load(at);
-  } else if (is_pass(op)) {
+  } else if (plan_.is_pass(at)) {
     begin_pass(at);
   }
 }
 
 void DeviceWorker::begin_pass(InstrIndex at) {
   std::vector<RunningPart>& parts = running_[at];
-  const Action& action = plan_.program.instrs[at].action;
+  const Action action = plan_.program.work_of(at);
   plan_.program.parts.for_each(action, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
     RunningPart& running = parts.emplace_back();
-    running.key = {holder_index(at), static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice)};
+    running.key = {holder_index(at), static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice),
+                   action.op == Op::kX};
     running.part = part;
     begin_part(at, running);
   });
 }
 
 StashLife DeviceWorker::stash_life(InstrIndex at) const {
-  if (plan_.program.forward_only) return StashLife::kForwardOnly;
+  if (plan_.program.forward_only || plan_.row(at).op == Op::kX) return StashLife::kForwardOnly;
   if (!plan_.row(at).recompute) return StashLife::kUntilBackward;
   return plan_.segment(at).takes ? StashLife::kInputComesAgain : StashLife::kUntilEndOfForward;
 }
@@ -275,10 +276,13 @@ StashLife DeviceWorker::stash_life(InstrIndex at) const {
 void DeviceWorker::begin_part(InstrIndex at, RunningPart& running) {
   const Op op = plan_.program.instrs[at].action.op;
   const auto lent = blocks_of(running.key.microbatch);
-  if (op == Op::kF) add_stash(running.key);
+  if (is_forward(op)) add_stash(running.key);
   StageStash& stash = live_.stashes.at(running.key);
   if (is_backward(op)) make_key_grads(running);
   switch (op) {
+    case Op::kX:
+      make_room_for_teacher(running);
+      [[fallthrough]];
     case Op::kF:
       running.blocks = stash.begin_forward(take_value(at, running), stash_life(at));
       break;
@@ -324,6 +328,7 @@ void DeviceWorker::compute(InstrIndex at) {
   const Op op = plan_.program.instrs[at].action.op;
   if (op == Op::kU) {
     collect(at, holder);
+    holder.teacher_weights(update_of(at) + 1);
     plan_.validation.any() ? propose(at, holder) : holder.update(plan_.looked_back_at(at));
   } else if (joins_collective(op)) {
     reduce(at, holder);
@@ -332,7 +337,7 @@ void DeviceWorker::compute(InstrIndex at) {
     evict(at);
   } else if (op == Op::kV) {
     validate(at, holder);
-  } else if (is_pass(op)) {
+  } else if (plan_.is_pass(at)) {
     compute_pass(at, holder);
   }
 }
@@ -345,6 +350,8 @@ void DeviceWorker::compute_pass(InstrIndex at, HolderState& holder) {
     const std::int32_t version = newest ? holder.version() : plan_.program.version_read[at];
     pass.weights = holder.weights(plan_.weight_read(at, version));
     versions_read_.push_back({action, version});
+  } else if (action.op == Op::kX) {
+    pass.weights = holder.teacher_weights(update_of(at));
   }
   std::vector<RunningPart>& parts = running_.at(at);
   for (RunningPart& running : parts) {
@@ -364,7 +371,7 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
   if (op != Op::kF) pass.blocks[StageBlock::kKeys] = nullptr;  // the keys of F remain
   const std::int64_t microbatch = first_microbatch_ + running.key.microbatch;
   const bool again = plan_.row(at).recompute && is_backward(op);
-  const bool forward = op == Op::kF || op == Op::kR || again;
+  const bool forward = is_forward(op) || op == Op::kR || again;
   const bool sees_data = forward && holder.layout().reads_data;
   PartData data;
   double loss = 0;
@@ -378,6 +385,7 @@ void DeviceWorker::compute_part(InstrIndex at, HolderState& holder, const Runnin
     pass.loss = &loss;
     if (outputs_.queue != nullptr) pass.ids = outputs_.queue->keep(std::move(data));
     if (outputs_.queue != nullptr) pass.loss = ends ? outputs_.queue->loss() : nullptr;
+    if (plan_.program.has_teacher) pass.ids.soft = soft_targets(op, running);
   }
   StageBackend& backend = holder.backend(running.part);
   if (again) backend.run(Op::kR, pass);
@@ -398,50 +406,6 @@ void DeviceWorker::show_gradients(HolderState& holder, std::int64_t microbatch) 
   if (!here) arena_.memory().write(there.data(), scratch);
 }
 
-/// The parts of this holder's handed over gradients that a collective adds up.
-std::vector<std::span<std::byte>> DeviceWorker::reduced_pieces(std::uint32_t collective, HolderState& holder) const {
-  std::vector<std::span<std::byte>> pieces;
-  for (const ByteRange& range : plan_.reduced_ranges(collective, holder.stage())) {
-    pieces.emplace_back(holder.update_gradients() + range.begin, static_cast<std::size_t>(range.end - range.begin));
-  }
-  return pieces;
-}
-
-/// Gives this holder's gradients to the collectives that the instr joins.
-void DeviceWorker::reduce(InstrIndex at, HolderState& holder) {
-  if (plan_.row(at).op == Op::kReduceGrad) holder.hand_over_gradients();
-  for (const std::uint32_t j : plan_.joins.of(at)) {
-    const Joining& joining = plan_.joinings[j];
-    std::vector<std::byte> weights;
-    std::vector<std::span<std::byte>> pieces = reduced_pieces(joining.collective, holder);
-    if (plan_.program.collectives[joining.collective].kind == Collective::Kind::kSyncWeights) {
-      weights = holder.given_weights();
-      pieces.insert(pieces.begin(), weights);
-    }
-    outputs_.transport.join(joining.collective, joining.member, pieces);
-  }
-}
-
-/// Replaces this holder's gradients by the sums that the update waits for.
-void DeviceWorker::collect(InstrIndex at, HolderState& holder) {
-  for (const Wait& wait : plan_.waits(at)) {
-    if (!is_for_collective(wait)) continue;
-    const std::uint32_t collective = collective_of(wait);
-    if (plan_.program.collectives[collective].kind == Collective::Kind::kSyncWeights) {
-      collect_weights(collective, holder);
-    } else {
-      outputs_.transport.collect(collective, reduced_pieces(collective, holder));
-    }
-  }
-}
-
-/// Brings this holder's newest weights together with those of the other members.
-void DeviceWorker::collect_weights(std::uint32_t collective, HolderState& holder) {
-  std::vector<std::byte> sum(static_cast<std::size_t>(holder.layout().memory.updated_bytes()));
-  outputs_.transport.collect(collective, std::array{std::span<std::byte>(sum)});
-  holder.take_weights(std::move(sum), plan_.program.collectives[collective].members.size());
-}
-
 void DeviceWorker::end(InstrIndex at) {
   HolderState& holder = holders_.at(holder_index(at));
   const Op op = plan_.program.instrs[at].action.op;
@@ -449,7 +413,7 @@ void DeviceWorker::end(InstrIndex at) {
     holder.end_update();
   } else if (op == Op::kV) {
     spare_.clear();
-  } else if (is_pass(op)) {
+  } else if (plan_.is_pass(at)) {
     for (const RunningPart& running : running_.at(at)) end_part(at, running);
   }
   for (const std::uint32_t kept : plan_.last_read.of(at)) holder.drop(plan_.program.kept_versions[kept].version);
@@ -458,12 +422,13 @@ void DeviceWorker::end(InstrIndex at) {
 void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
   const Op op = plan_.program.instrs[at].action.op;
   const auto stash = live_.stashes.find(running.key);
-  if (op == Op::kF) hand_over(at, running, stash->second.end_forward());
+  if (is_forward(op)) hand_over(at, running, stash->second.end_forward());
   if (op == Op::kI) hand_over(at, running, stash->second.end_input_grad());
   if (op == Op::kB) hand_over(at, running, stash->second.end_backward());
   if (op == Op::kW) stash->second.end_weight_grad();
   if (op == Op::kR) hand_over(at, running, stash->second.end_recompute());
-  if (op == Op::kB || op == Op::kW) live_.stashes.erase(stash);
+  if (op == Op::kB || op == Op::kW || op == Op::kX) live_.stashes.erase(stash);
+  if (op == Op::kF) forget_teacher(running);
   if (plan_.program.forward_only) forget_forward(running.key);
 }
 

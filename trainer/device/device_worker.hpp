@@ -33,15 +33,13 @@ class DeviceWorker {
   void end_lane();
   /// Runs the next instr (an overlapped pair is one): frees what was sent, posts receives, waits, computes, sends.
   void step();
-
   /// Runs until `limit`, which stands between units.
   void run_to(InstrIndex limit) {
     while (position_ < limit) step();
     rerun_forwards();
   }
 
-  /// Forwards that must be run again before anything but a V, because a V took back weights that they read, on this
-  /// device or an earlier one; and the messages that arrive again for it. (trainer/device/device_validation.cpp)
+  /// Forwards to run again before anything but a V, which took back weights that they, or those before them, read.
   struct PendingReruns {
     std::int32_t update = 0;
     std::vector<InstrIndex> forwards;
@@ -54,17 +52,15 @@ class DeviceWorker {
   void note_times();
   /// Back to the beginning of the document. `first_microbatch`: number of its first microbatch in the whole run.
   void start_document(std::int64_t first_microbatch);
-
   const Arena& arena() const { return arena_; }
   const std::vector<VersionRead>& versions_read() const { return versions_read_; }
   const std::vector<MemoryPoint>& memory() const { return memory_; }
   std::map<std::uint32_t, HolderState>& holders() { return holders_; }
 
-  /// For checkpoints (trainer/checkpoint/snapshot.hpp).
-  LiveBuffers& live() { return live_; }
   DeviceId device() const { return device_; }
   const RunPlan& plan() const { return plan_; }
-  /// For restoring: the position, and blocks brought to life for their bytes to be filled in.
+  /// For checkpoints: what is there; for restoring, the position, and blocks brought to life to be filled in.
+  LiveBuffers& live() { return live_; }
   void restore(InstrIndex position, std::int64_t first_microbatch);
   StageStash& add_stash(const StashKey& key);
   std::span<std::byte> add_value(const ValueKey& key, std::int64_t bytes);
@@ -97,6 +93,10 @@ class DeviceWorker {
   StashLife stash_life(InstrIndex at) const;
   void begin_part(InstrIndex at, RunningPart& running);
   void make_key_grads(const RunningPart& last);
+  void make_room_for_teacher(const RunningPart& running);
+  std::int64_t update_of(InstrIndex at) const;
+  SoftTargets soft_targets(Op op, const RunningPart& running);
+  void forget_teacher(const RunningPart& running);
   void find_earlier(RunningPart& running);
   void compute(InstrIndex at);
   void compute_pass(InstrIndex at, HolderState& holder);

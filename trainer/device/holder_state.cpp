@@ -37,7 +37,9 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
     }
   }
   initialize();
-  if (!plan.options.model.initial_parameters.empty()) set_initial_parameters();
+  const NamedValues& given = plan.options.model.initial_parameters;
+  if (!given.empty()) set_weights(with_values(given));
+  if (plan.program.has_teacher) start_teacher();
   if (plan.method_places.empty()) return;
   const TrainOptions& options = plan.options;
   chain_ = CorrectionChain({options.schedule, options.optimization.optimizer, options.optimization.learning_rate},
@@ -56,16 +58,29 @@ void HolderState::initialize() {
   std::ranges::copy(memory().view(made->span(), scratch), away_.begin());
 }
 
-void HolderState::set_initial_parameters() {
+/// The newest weights with some that are given.
+std::vector<std::byte> HolderState::with_values(const NamedValues& given) {
   const std::span<const std::byte> drawn = stored_weights();
   std::vector<std::byte> values(drawn.begin(), drawn.end());
   const std::span<const ParameterFacts> parameters(layout_->parameters);
   if (plan_->options.model.numbers == NumberType::kFloat64) {
-    set_parameters(parameters, plan_->options.model.initial_parameters, reinterpret_cast<double*>(values.data()));
+    set_parameters(parameters, given, reinterpret_cast<double*>(values.data()));
   } else {
-    set_parameters(parameters, plan_->options.model.initial_parameters, reinterpret_cast<float*>(values.data()));
+    set_parameters(parameters, given, reinterpret_cast<float*>(values.data()));
   }
-  set_weights(values);
+  return values;
+}
+
+void HolderState::start_teacher() {
+  std::byte* weights = corrections_.back().data();
+  memory().write(weights, with_values(plan_->options.model.teacher_parameters));
+  memory().wait();
+  teacher_ = Teacher(weights, plan_->options.optimization.teacher.decay);
+}
+
+const std::byte* HolderState::teacher_weights(std::int64_t update) {
+  if (teacher_.exists()) teacher_.follow(update, backend(0), weights_.data());
+  return teacher_.weights();
 }
 
 CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
@@ -102,7 +117,9 @@ const std::byte* HolderState::weights(const WeightRead& read) {
 }
 
 HolderState::Blocks HolderState::blocks() {
-  return {&weights_, &gradients_, &handed_over_, &versions_, &corrections_, chain_.notes()};
+  std::vector<std::int64_t*> notes = chain_.notes();
+  if (teacher_.exists()) notes.push_back(teacher_.update());
+  return {&weights_, &gradients_, &handed_over_, &versions_, &corrections_, std::move(notes)};
 }
 
 const std::byte* HolderState::weights(std::int32_t version) const {

@@ -9,6 +9,7 @@
 
 #include "trainer/device/correction_chain.hpp"
 #include "trainer/device/frozen_weights.hpp"
+#include "trainer/device/teacher.hpp"
 #include "trainer/plan/post_validation.hpp"
 #include "trainer/stages/backend.hpp"
 
@@ -23,8 +24,7 @@ enum class WeightsPlace : std::uint8_t { kHere, kCopied, kAway };
 /// Version v is what v updates of the running document have made.
 class HolderState {
  public:
-  /// Allocates and initializes. All must outlive this; `shared`: of all holders of the device; `queue`: that of the
-  /// device, if it has one.
+  /// All outlive this; `shared`: of all holders of the device; `queue`: that of the device, if it has one.
   HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedByCopies& shared, DeviceQueue* queue);
 
   /// That of the first part; parameters and what lives the whole run are the same for all.
@@ -42,20 +42,19 @@ class HolderState {
   const std::byte* weights(std::int32_t version) const;
   /// What the methods of the schedule make a pass read; otherwise those of its version.
   const std::byte* weights(const WeightRead& read);
+  /// Those of the teacher of an update of the whole run, for X, or null; at the latest when the U before it begins.
+  const std::byte* teacher_weights(std::int64_t update);
   /// SYNC_WEIGHTS: the weights that are summed over the holders, and the new weights from the sum over `members`.
   std::vector<std::byte> given_weights();
   void take_weights(std::vector<std::byte> sum, std::size_t members);
 
-  /// U begins: keeps the newest version when an action will still read it; `with_state`: the optimizer state, too,
-  /// because the update may be taken back.
+  /// U begins: keeps the newest version if it is still to be read; `with_state`: so that it can be taken back.
   void begin_update(bool keep, bool with_state = false);
-  /// U: applies the gradients, which are zero afterwards. `forward_version`: what methods that look back want; -1:
-  /// none.
+  /// U: applies the gradients; they are zero then. `forward_version`: what methods look back at; -1: nothing.
   void update(std::int32_t forward_version);
   /// U of an update that V validates: makes it as is known now, or (no value) leaves it to V. Gradients stay.
   void propose(const std::optional<UpdateDecision>& decision);
-  /// V: the update is that of `decision` afterwards, made again where it was not; the gradients are zero. A skipped
-  /// update counts for the versions, but neither for the learning rate nor for the optimizer.
+  /// V: the update is that of `decision` afterwards; the gradients are zero. A skipped one counts for versions only.
   void validate(const UpdateDecision& decision);
   /// Norms of the gradients as they are (trainer/numbers/gradient_clip.hpp), and what makes means of them.
   std::vector<double> squared_norms() { return backend(0).squared_norms(holder_blocks()); }
@@ -73,8 +72,7 @@ class HolderState {
   void free_weights() { weights_ = Block(); }
   void bring_weights_back();
   WeightsPlace weights_place() const;
-  /// The newest weights, wherever they are, for the host to read; until they change. Those that updates work on:
-  /// float32 with bf16.
+  /// The newest weights that updates work on (bf16: float32), wherever they are, for the host; until they change.
   std::span<const std::byte> stored_weights();
   std::span<const std::byte> stored_frozen();  ///< likewise of what is frozen; empty: nothing
 
@@ -109,7 +107,8 @@ class HolderState {
   std::int64_t microbatches_summed() const;
   DeviceMemory& memory() const { return arena_->memory(); }
   void initialize();
-  void set_initial_parameters();
+  std::vector<std::byte> with_values(const NamedValues& values);
+  void start_teacher();
   /// Weights that updates work on, where passes read rounded copies; otherwise empty.
   std::span<std::byte> masters();
   void keep_last_gradients();
@@ -133,6 +132,7 @@ class HolderState {
   Block state_;
   std::vector<Block> corrections_;  ///< what the schedule's methods keep, each as large as the weights
   CorrectionChain chain_;
+  Teacher teacher_;  ///< in the last block of `corrections_`
   SharedByCopies* shared_;
   Block workspace_;                         ///< of U
   std::map<std::int32_t, Block> versions_;  ///< old ones

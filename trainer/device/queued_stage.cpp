@@ -78,6 +78,8 @@ std::string replay_key(const StageBackend* stage, Op op, const PassArguments& pa
     add(ids);
   }
   add(pass.ids.loss_tokens);
+  add(pass.ids.soft.made);
+  add(pass.ids.soft.given);
   return key;
 }
 
@@ -95,9 +97,12 @@ Access QueuedStage::write(const std::byte* block, std::int64_t bytes) const {
 std::vector<Access> QueuedStage::accesses(Op op, const PassArguments& arguments) const {
   const StageLayout& layout = *spec_.layout;
   std::vector<Access> list{
-      read(arguments.weights, layout.memory.updated_bytes()), read(arguments.frozen, layout.memory.frozen_bytes),
-      write(op == Op::kF || op == Op::kR ? nullptr : arguments.gradients, layout.memory.gradient_bytes),
-      write(reinterpret_cast<const std::byte*>(arguments.loss), sizeof(double))};
+      read(arguments.weights, layout.memory.updated_bytes()),
+      read(arguments.frozen, layout.memory.frozen_bytes),
+      write(op == Op::kF || op == Op::kR || op == Op::kX ? nullptr : arguments.gradients, layout.memory.gradient_bytes),
+      write(reinterpret_cast<const std::byte*>(arguments.loss), sizeof(double)),
+      write(arguments.ids.soft.made, layout.memory.logit_bytes),
+      read(arguments.ids.soft.given, layout.memory.logit_bytes)};
   for (std::size_t i = 0; i < kStageBlockCount; ++i) {
     const auto which = static_cast<StageBlock>(i);
     const std::byte* block = arguments.blocks.data[i];

@@ -6,6 +6,16 @@
 
 namespace plumb {
 
+/// What a teacher says of a microbatch: the logits of its head, numbers of the pass, a row for each target. A head with
+/// `given` ones has the loss (1 - weight) x cross-entropy + weight x temperature^2 x KL(teacher || student), both as
+/// softmax of their logits / temperature. (Hinton, Vinyals, Dean, arXiv 1503.02531)
+struct SoftTargets {
+  std::byte* made = nullptr;  ///< the pass is the teacher's: its logits go there, and there is no loss
+  const std::byte* given = nullptr;
+  double weight = 0;
+  double temperature = 1;
+};
+
 /// Streams of a microbatch or a part of one (trainer/data/training_data.hpp), row after row. A layer reads those of its
 /// kind in F; null where the data do not have one.
 struct MicrobatchIds {
@@ -15,6 +25,7 @@ struct MicrobatchIds {
   const std::int32_t* target_tokens = nullptr;
   const double* values = nullptr;
   const double* target_values = nullptr;
+  SoftTargets soft = {};  ///< F of a head
 };
 
 /// Attention on a sequence slice: what it reads of an earlier slice of the same microbatch, and adds to.

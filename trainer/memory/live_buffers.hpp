@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/ground/units.hpp"
-#include "schedules/document/action.hpp"
+#include "schedules/program/program.hpp"
 #include "trainer/memory/arena.hpp"
 #include "trainer/memory/stage_stash.hpp"
 
@@ -18,11 +18,13 @@ struct StashKey {
   std::uint32_t holder = 0;
   std::int32_t microbatch = 0;  ///< of the document
   std::int16_t slice = 0;
+  bool teacher = false;  ///< that its teacher works on, within one X
 
   friend auto operator<=>(const StashKey&, const StashKey&) = default;
 };
 
-/// A value handed over on the device, by what consumes it.
+/// A value handed over on the device, by what consumes it. What the teacher of the last stage made, for the F of that
+/// stage, is one for X of a stage behind it.
 struct ValueKey {
   Op op{};
   StageId stage{};
@@ -31,6 +33,14 @@ struct ValueKey {
 
   friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
 };
+
+/// What the teacher makes of the part on the last stage.
+inline ValueKey teacher_value(const Program& program, const StashKey& of) {
+  return {Op::kX, StageId{program.num_stages}, MicrobatchId{of.microbatch}, of.slice};
+}
+
+/// Whether the instr is the one that takes the value.
+bool takes_value(const Program& program, InstrIndex at, const ValueKey& key);
 
 using EvictedBlocks = std::map<StageBlock, std::vector<std::byte>>;
 

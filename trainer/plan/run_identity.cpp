@@ -1,11 +1,13 @@
 #include "trainer/plan/run_identity.hpp"
 
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <string_view>
 
 #include "models/network/network_io.hpp"
 #include "models/stages/partition.hpp"
+#include "schedules/document/methods.hpp"
 #include "schedules/document/schedule_io.hpp"
 
 namespace plumb {
@@ -22,8 +24,7 @@ std::string hash_of(std::string_view text) {
 /// The shortest text that reads back as the same number.
 std::string text_of(double value) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.17g", value);
-  return text.data();
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 /// Those of the first layer that has any: all others have the same.
@@ -40,13 +41,34 @@ std::string adapters_text(const std::vector<LayerSpec>& layers) {
 }
 
 std::string text_of(const OptimizerOptions& of) {
-  return std::to_string(static_cast<int>(of.kind)) + " " + text_of(of.momentum) + " " + text_of(of.beta1) + " " +
-         text_of(of.beta2) + " " + text_of(of.epsilon) + " " + text_of(of.weight_decay);
+  constexpr std::array kNames{"sgd", "adam", "adamw", "nadam"};
+  return std::string(kNames[static_cast<std::size_t>(of.kind)]) + ", momentum " + text_of(of.momentum) + ", beta " +
+         text_of(of.beta1) + " " + text_of(of.beta2) + ", epsilon " + text_of(of.epsilon) + ", weight decay " +
+         text_of(of.weight_decay);
 }
 
+/// What of it decides about rates.
 std::string text_of(const LearningRateOptions& of) {
-  return std::to_string(static_cast<int>(of.kind)) + " " + text_of(of.base) + " " + std::to_string(of.warmup) + " " +
-         std::to_string(of.total) + " " + text_of(of.floor) + " " + std::to_string(of.every) + " " + text_of(of.factor);
+  std::string text = text_of(of.base) + ", warm-up " + std::to_string(of.warmup);
+  switch (of.kind) {
+    case LearningRateKind::kConstant:
+      return "constant " + text;
+    case LearningRateKind::kCosine:
+      return "cosine " + text + ", total " + std::to_string(of.total) + ", floor " + text_of(of.floor);
+    case LearningRateKind::kInverseSqrt:
+      return "inverse square root " + text;
+    case LearningRateKind::kStep:
+      return "step " + text + ", every " + std::to_string(of.every) + ", factor " + text_of(of.factor);
+  }
+  return text;
+}
+
+/// What is likely to differ comes before the hash of all of it.
+std::string text_of(const Schedule& schedule) {
+  std::string text = schedule.name + ", " + std::to_string(schedule.num_devices) + " devices, " +
+                     std::to_string(schedule.per_update(StageId{0})) + " microbatches per update";
+  if (!schedule.weights.methods.empty()) text += ", methods " + to_string(schedule.weights.methods);
+  return text + " (" + hash_of(schedule_to_json(schedule)) + ")";
 }
 
 /// Weights that are given: their names and bits.
@@ -60,14 +82,18 @@ std::string text_of(const NamedValues& weights) {
   return " weights " + hash_of(all);
 }
 
+std::string text_of(const TeacherOptions& of) {
+  return "weight " + text_of(of.weight) + ", temperature " + text_of(of.temperature) + ", decay " + text_of(of.decay);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& plan, std::int64_t passes) {
   const TrainOptions& options = plan.options;
   // The first that differs is reported: steps before what follows from them, as the schedule of an asynchronous run.
-  return {
+  std::vector<std::pair<std::string, std::string>> identity{
       {"steps", std::to_string(passes * plan.document_updates)},
-      {"schedule", options.schedule.name + " " + hash_of(schedule_to_json(options.schedule))},
+      {"schedule", text_of(options.schedule)},
       {"network", options.model.network.name + " " + hash_of(network_to_json(options.model.network)) +
                       adapters_text(options.model.network.layers)},
       {"partition", to_string(options.model.partition)},
@@ -79,6 +105,10 @@ std::vector<std::pair<std::string, std::string>> run_identity(const RunPlan& pla
       {"clip_norm", text_of(options.optimization.clip_norm) +
                         (options.optimization.clip_scope == ClipScope::kGlobal ? " global" : "")},
       {"numbers", std::string(name_of(options.model.numbers)) + (plan.backend.paced ? " that nothing computes" : "")}};
+  if (plan.program.has_teacher) {
+    identity.emplace_back("teacher", text_of(options.optimization.teacher) + text_of(options.model.teacher_parameters));
+  }
+  return identity;
 }
 
 }  // namespace plumb

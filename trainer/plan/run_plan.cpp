@@ -153,6 +153,32 @@ void check_frozen(const TrainOptions& options, const Backend& backend, const Pro
   }
 }
 
+/// A teacher's part in the loss is that of logits.
+void check_teacher(const TrainOptions& options, const Backend& backend, const Program& program) {
+  const TeacherOptions& teacher = options.optimization.teacher;
+  const bool asked = teacher.weight > 0 || !options.model.teacher_parameters.empty();
+  if (!program.has_teacher) {
+    if (asked) refuse(options, "no teacher runs in it; expected a schedule that has one, such as tspipe");
+    return;
+  }
+  const auto between = [](double x, double most) { return x >= 0 && x <= most; };
+  if (!between(teacher.weight, 1) || !between(teacher.decay, 1) || !(teacher.temperature > 0)) {
+    refuse(options, "expected a weight and a decay of the teacher from 0 to 1, and a temperature above 0");
+  }
+  if (!backend.teacher) {
+    refuse(options, "the back end '" + std::string(backend.name) + "' runs no teacher; expected cpu");
+  }
+  if (!makes_logits(options.model.network.layers.back().kind)) {
+    refuse(options,
+           "network '" + options.model.network.name +
+               "': its loss is not one of logits, which a teacher could give; expected a head or a classifier last");
+  }
+  const auto frozen = [](const StageMemory& memory) { return memory.frozen_bytes > 0; };
+  if (!options.model.teacher_parameters.empty() && std::ranges::any_of(program.memory, frozen)) {
+    refuse(options, "student and teacher share what is frozen beside adapters; expected a teacher of the same weights");
+  }
+}
+
 void check_pace(const TrainOptions& options, const Backend& backend, const Program& program) {
   if (!backend.paced) return;
   if (!options.execution.pace) {
@@ -177,6 +203,7 @@ RunPlan::RunPlan(const TrainOptions& given)
   check_program(options, program);
   check_bfloat16(options, backend, program);
   check_frozen(options, backend, program);
+  check_teacher(options, backend, program);
   check_pace(options, backend, program);
   validation = ValidationPlan(program, options);
   for (const Part& part : program.parts.all()) places.push_back(place_of(part, options.model.shape));
@@ -267,11 +294,11 @@ void RunPlan::count_summed() {
 
 std::vector<MessagePart> RunPlan::message(std::uint32_t transfer) const {
   const Transfer& of = program.transfers[transfer];
-  const Action& producer = program.instrs[of.producer].action;
+  const Action producer = program.work_of(of.producer);
   std::vector<MessagePart> parts;
   if (program.carries_weights(transfer)) return parts;
   program.parts.for_each(producer, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
-    if (!names(program.instrs[of.consumer].action, microbatch, slice)) return;
+    if (!names(program.work_of(of.consumer), microbatch, slice)) return;
     const StageMemory& memory = program.memory_of(producer.stage, part);
     parts.push_back({static_cast<std::int32_t>(microbatch), static_cast<std::int16_t>(slice),
                      program.op_of(transfer) == Op::kSendB ? memory.input_grad_bytes : memory.output_bytes});

@@ -66,6 +66,8 @@ struct RunPlan {
 
   const Row& row(InstrIndex at) const { return program.rows[program.instrs[at].row]; }
   const Holder& holder(InstrIndex at) const { return program.holders[row(at).holder]; }
+  /// F, B, I, W, R, or X of a teacher.
+  bool is_pass(InstrIndex at) const { return row(at).op <= Op::kR || row(at).taught >= 0; }
   SegmentPlace segment(InstrIndex at) const {
     return program.segments.empty() ? SegmentPlace{} : program.segments[index(holder(at).stage)];
   }

@@ -37,13 +37,22 @@ struct ModelOptions {
   MicrobatchShape shape;  ///< samples and tokens of a microbatch
   NumberType numbers = NumberType::kFloat32;
   NamedValues initial_parameters;  ///< weights that are given instead of being drawn with `seed`
+  NamedValues teacher_parameters;  ///< of the teacher at the start; empty: those of its student
   std::uint64_t seed = 0;          ///< of the initial weights and of the order of the data
+};
+
+/// How a teacher (schedule `tspipe`) takes part. Its weights are a mean of its student's, one update late.
+struct TeacherOptions {
+  double weight = 0;       ///< of what the teacher says in the loss (`SoftTargets`), 0 to 1; 0: it only runs
+  double temperature = 2;  ///< that softens both, above 0
+  double decay = 0.999;    ///< teacher = decay x teacher + (1 - decay) x student, for every update; 1: it stays
 };
 
 /// How the weights are updated, and how often.
 struct OptimizationOptions {
   OptimizerOptions optimizer;
   LearningRateOptions learning_rate;
+  TeacherOptions teacher;
   double clip_norm = 0;  ///< largest norm of the mean gradient; 0: gradients are not clipped
   /// kStage clips every stage by its own norm. kGlobal clips by the norm over all stages: an update then waits for the
   /// norms of all stages, or is validated (V) after them. With kGlobal, or where the document has V, an update whose

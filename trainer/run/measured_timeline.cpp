@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schedules/program/waits.hpp"
+#include "schedules/versions/delays.hpp"
 #include "sim/lanes/idle_causes.hpp"
 #include "sim/lanes/lanes.hpp"
 #include "sim/lanes/metrics.hpp"
@@ -69,6 +70,18 @@ void name_overhead(const ProgramIndex& indexed, const RunTimes& times, Timeline&
   }
 }
 
+/// The versions that passes read, in the order of their lanes.
+void put_versions_read(std::span<const DeviceReport> reports, Program& program) {
+  for (const DeviceReport& report : reports) {
+    const auto lane = index(report.device);
+    auto read = report.versions.begin();
+    for (InstrIndex at = program.lane_begin[lane]; at < program.lane_begin[lane + 1]; ++at) {
+      if (program.version_read[at] < 0 || read == report.versions.end()) continue;
+      program.version_read[at] = read++->version;
+    }
+  }
+}
+
 }  // namespace
 
 Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> reports) {
@@ -99,6 +112,9 @@ Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> re
     timeline.memory.ends.push_back(timeline.memory.points.size());
   }
   fill_metrics(timeline, program.work, program.asynchronous, marks);
+  if (program.version_read.empty()) return timeline;
+  put_versions_read(reports, program);
+  timeline.delays = stage_delays(plan.options.schedule, program);
   return timeline;
 }
 

@@ -41,7 +41,8 @@ struct HolderBlocks {
 class StageBackend {
  public:
   virtual ~StageBackend() = default;
-  /// F, R, I, W or B of one microbatch. Folded recompute: R on the blocks of the backward, just before it.
+  /// F, R, I, W or B of one microbatch; X: F of a teacher. Folded recompute: R on the blocks of the backward, just
+  /// before it.
   virtual void run(Op op, const PassArguments& arguments) = 0;
   /// Fills the weights by `seed`, the rest (where there is any) with zeros.
   virtual void initialize(std::uint64_t seed, const HolderBlocks& blocks) = 0;
@@ -105,6 +106,7 @@ struct Backend {
   bool only_streams = false;  ///< its memory is not the host's: no other executor will do
   bool bfloat16 = false;      ///< does `NumberType::kBFloat16`
   bool frozen = false;        ///< passes read weights that no update changes, and adapters beside them
+  bool teacher = false;       ///< runs X, a forward with the weights of a teacher; heads read its logits
   /// Computes nothing: actions and messages take the times that `PaceOptions` gives, by the clock.
   bool paced = false;
 };

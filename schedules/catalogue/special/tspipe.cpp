@@ -37,30 +37,31 @@ struct StudentDevice {
   }
 };
 
-/// The teacher's forward of a pair goes down the devices, and its loss needs it.
+/// The teacher's forward of a pair goes down the devices, and the loss, which the last F makes, needs it.
 void add_teacher(Schedule& schedule, std::int64_t passes) {
   const std::int32_t last = schedule.num_devices - 1;
   for (std::int64_t k = 0; k < passes; ++k) {
-    schedule.extras["X" + std::to_string(k)] = {.kind = ExtraWork::Kind::kPass, .units = 2};
+    schedule.extras["X" + std::to_string(k)] = {
+        .kind = ExtraWork::Kind::kTeacher, .units = 2, .first_microbatch = 2 * k};
     for (std::int32_t d = 0; d < last; ++d) {
       schedule.extra_edges.push_back({action_of(d, Op::kX, k), action_of(d + 1, Op::kX, k)});
     }
-    for (const std::int64_t half : {2 * k, 2 * k + 1}) {
-      schedule.extra_edges.push_back({action_of(last, Op::kX, k), action_of(last, Op::kB, half)});
-    }
+    Action forward = action_of(last, Op::kF, 2 * k);
+    forward.merged = 1;
+    schedule.extra_edges.push_back({action_of(last, Op::kX, k), forward});
   }
 }
 
 }  // namespace
 
-/// Self-supervised learning with two networks: the student is trained, the teacher, a moving average of it, only runs
-/// forward (an extra action as long as the student's forward). The teacher's forwards of the next batch fill what the
-/// student's flush would leave idle: device d runs 2 (p - 1 - d) of them before its first backward and the rest after
-/// the last one. Forwards take two microbatches at once, backwards one. The student is synchronous; the teacher of a
-/// batch is the one before the update that is under way. With m = 4 (p - 1) (two views of p - 1 microbatches, halved
-/// for the backward) and B = 2 F, an update takes m (2 F + B) and no device waits once the pipeline is full. m even and
-/// at least 4 (p - 1). The teacher's weights and its averaging are not counted. Every device keeps m activations.
-/// (Lim et al., TSPipe, ICML 2022; released code)
+/// A student learns from a teacher, a moving average of it or a network that stays, which only runs forward (an extra
+/// action as long as the student's forward). The teacher's forwards of the next batch fill what the student's flush
+/// would leave idle: device d runs 2 (p - 1 - d) of them before its first backward and the rest after the last one.
+/// Forwards take two microbatches at once, backwards one. The student is synchronous; the teacher of a batch has not
+/// seen the update that is under way. What it makes of a microbatch waits on the last device for the student's forward,
+/// which makes the loss. With m = 4 (p - 1) (two views of p - 1 microbatches, halved for the backward) and B = 2 F, an
+/// update takes m (2 F + B) and no device waits once the pipeline is full. m even and at least 4 (p - 1). Averaging
+/// takes no time. Every device keeps m activations. (Lim et al., TSPipe, ICML 2022; released code)
 ///
 ///   p = 2, m = 4, 2 updates; {0,1} is a forward of two microbatches
 ///   d0: 0X0 0X1 0F0+1 0F2+3 0X2 0X3 0B0 0B1 0B2 0B3 0U0 0F4+5 0F6+7 0B4 0B5 0B6 0B7 0U1

@@ -16,7 +16,8 @@ struct Passes {
   std::optional<std::int64_t> forward_ns;
   std::optional<std::int64_t> backward_ns;  ///< the first of B, I and W
   bool input_grad = false;
-  bool gradient = false;  ///< B or W ran
+  bool whole_backward = false;
+  bool weight_grad = false;
 };
 
 struct PassPlace {
@@ -36,7 +37,8 @@ void note(const TracedAction& work, const RankRun& run, StepPasses& step) {
     return;
   }
   passes.input_grad |= work.action.op == Op::kI;
-  passes.gradient |= work.action.op == Op::kB || work.action.op == Op::kW;
+  passes.whole_backward |= work.action.op == Op::kB;
+  passes.weight_grad |= work.action.op == Op::kW;
   passes.backward_ns = std::min(passes.backward_ns.value_or(work.start_ns), work.start_ns);
 }
 
@@ -54,11 +56,14 @@ std::string text_of(Op op, const PassPlace& place) {
 void check_stage(const Passes& passes, const PassPlace& place, std::int32_t step, bool trains) {
   const std::string forward = text_of(Op::kF, place);
   if (!passes.forward_ns) fail(*passes.run, step, "has a backward, but not the forward " + forward);
-  if (trains && !passes.gradient) {
+  if (trains && !passes.whole_backward && !passes.weight_grad) {
     const bool split = passes.input_grad;
     fail(*passes.run, step,
          "has " + (split ? text_of(Op::kI, place) : forward) + ", but not " + text_of(split ? Op::kW : Op::kB, place));
   }
+  const bool sends_gradient = passes.input_grad || passes.whole_backward;
+  if (trains && place.stage > 0 && !sends_gradient)
+    fail(*passes.run, step, "has " + text_of(Op::kW, place) + ", but not " + text_of(Op::kI, place));
   if (passes.backward_ns && *passes.backward_ns < *passes.forward_ns)
     fail(*passes.run, step, "runs a backward before its forward " + forward);
 }

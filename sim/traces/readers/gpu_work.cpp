@@ -4,11 +4,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "models/ground/error.hpp"
 #include "schedules/document/action_text.hpp"
 #include "sim/traces/readers/kernel_times.hpp"
 #include "sim/traces/readers/work_order.hpp"
@@ -64,6 +66,20 @@ class ReceivedValues {
   std::map<Key, std::size_t> taken_;
 };
 
+/// Throws `Error` where no forward, or no backward, launched anything: what the GPU did is then of unknown actions.
+void check_launches(const KernelTimes& kernels, const RankRun& run) {
+  std::map<bool, bool> launched;  // by whether it is a backward
+  for (const TracedAction& work : run.work)
+    launched[work.action.op != Op::kF] |= kernels.work(work.begin_ns, work.end_ns).has_value();
+  for (const auto& [backward, any] : launched) {
+    if (any) continue;
+    const std::string pass = backward ? "backward" : "forward";
+    throw Error(run.file + ": none of the kernels and captured graphs was launched in a range of a " + pass +
+                "; expected ranges around the calls that launch them: of PyTorch the actions' own, under the profiler "
+                "while graphs are launched, not while they are captured");
+  }
+}
+
 /// To the kernels that the ranges launched, on any thread.
 void move_work(const KernelTimes& kernels, RankRun& run) {
   ReceivedValues received(run.messages);
@@ -82,6 +98,22 @@ void move_work(const KernelTimes& kernels, RankRun& run) {
 }
 
 }  // namespace
+
+void check_gpu_is_traced(const RankTrace& trace) {
+  const auto is_of_gpu = [](const TraceRange& range) {
+    return range.kind == RangeKind::kKernel || range.kind == RangeKind::kMessageKernel ||
+           range.kind == RangeKind::kGpuAnnotation;
+  };
+  const auto is_nccl = [](const TraceRange& range) {
+    return range.kind == RangeKind::kAnnotation && is_message_kernel(range.name);
+  };
+  const bool talks = trace.backend == "nccl" || std::ranges::any_of(trace.ranges, is_nccl);
+  if (!talks || std::ranges::any_of(trace.ranges, is_of_gpu)) return;
+  throw Error(trace.file +
+              ": the ranks talk by NCCL, so that GPUs ran the work, but the trace has no kernels; expected a profile "
+              "with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], of Nsight Systems with "
+              "--trace=nvtx,cuda");
+}
 
 bool has_launched_kernels(const RankTrace& trace) { return KernelTimes(trace.ranges).any(); }
 
@@ -106,6 +138,7 @@ bool add_graph_work(const RankTrace& trace, RankRun& run) {
 void move_to_gpu(const RankTrace& trace, RankRun& run) {
   const KernelTimes kernels(trace.ranges);
   if (!kernels.any()) return;
+  check_launches(kernels, run);
   move_calls(kernels, run.others);
   move_calls(kernels, run.messages);
   // A message is on its way from the moment when its kernel runs, and there when the kernel that receives ends.

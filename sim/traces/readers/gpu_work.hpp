@@ -5,6 +5,10 @@
 
 namespace plumb {
 
+/// Throws `Error` where the ranks talk by NCCL, so that GPUs ran the work, but the trace has nothing that ran on one:
+/// what the host did would be taken for the work.
+void check_gpu_is_traced(const RankTrace& trace);
+
 /// Whether the trace has kernels that compute, and the calls that launched them.
 bool has_launched_kernels(const RankTrace& trace);
 
@@ -15,7 +19,7 @@ bool add_graph_work(const RankTrace& trace, RankRun& run);
 
 /// Moves work that was found on the host to where the GPU ran it, and messages to where their kernels began. The
 /// program turns to an action when its host range has begun and the work before it is done. Does nothing when the
-/// host launched no kernels.
+/// host launched no kernels. Throws `Error` where it did, but no forward, or no backward, launched any.
 void move_to_gpu(const RankTrace& trace, RankRun& run);
 
 }  // namespace plumb

@@ -79,9 +79,10 @@ std::string text_of_column(sqlite3_stmt* row, int column) {
   return text == nullptr ? std::string{} : reinterpret_cast<const char*>(text);
 }
 
-/// PyTorch's `emit_nvtx` writes "aten::mm, seq = 12, sizes = [[..]]".
+/// PyTorch's `emit_nvtx` writes "aten::mm, seq = 12, sizes = [[..]]"; functions of the user's have such numbers, too.
 bool is_operator(const std::string& name) {
-  return name.starts_with("aten::") || name.starts_with("autograd::") || name.starts_with("c10d::");
+  return name.starts_with("aten::") || name.starts_with("autograd::") || name.starts_with("c10d::") ||
+         name.find(", seq = ") != std::string::npos;
 }
 
 class ExportReader {
@@ -114,7 +115,9 @@ class ExportReader {
           "NULL",
           RangeKind::kKernel);
     }
-    for (const char* table : {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"}) {
+    // By default a captured graph is traced as one thing that ran, without its kernels.
+    for (const char* table :
+         {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"}) {
       if (!database_.has_table(table)) continue;
       read_table(std::string("SELECT start, end, globalPid, correlationId, streamId, '' FROM ") + table +
                      " WHERE globalPid IS NOT NULL AND correlationId IS NOT NULL",

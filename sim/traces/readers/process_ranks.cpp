@@ -30,6 +30,44 @@ void set_stage(std::vector<TracedAction>& actions, std::int32_t stage) {
   for (TracedAction& action : actions) action.action.stage = StageId{stage};
 }
 
+/// One stage each, `rank` of `world`.
+void set_rank(RankRun& run, std::int32_t rank, std::int32_t world) {
+  run.rank = rank;
+  run.world_size = world;
+  run.stages = world;
+  set_stage(run.work, rank);
+  set_stage(run.messages, rank);
+}
+
+/// When the forwards of a rank ended, in order.
+std::vector<std::int64_t> forward_ends(const RankRun& run) {
+  std::vector<std::int64_t> ends;
+  for (const TracedAction& work : run.work) {
+    if (work.action.op == Op::kF) ends.push_back(work.end_ns);
+  }
+  std::ranges::sort(ends);
+  return ends;
+}
+
+/// Every forward ends on a rank before it ends on the next one.
+void rank_by_forwards(std::vector<RankRun>& runs) {
+  std::ranges::stable_sort(runs, {}, forward_ends);
+  const auto world = static_cast<std::int32_t>(runs.size());
+  for (std::int32_t rank = 0; rank < world; ++rank) {
+    RankRun& run = runs[static_cast<std::size_t>(rank)];
+    set_rank(run, rank, world);
+    if (rank == 0) continue;
+    const RankRun& before = runs[static_cast<std::size_t>(rank) - 1];
+    const std::vector<std::int64_t> earlier = forward_ends(before);
+    const std::vector<std::int64_t> later = forward_ends(run);
+    const auto is_earlier = [](std::int64_t one, std::int64_t other) { return one < other; };
+    if (std::ranges::equal(earlier, later, is_earlier)) continue;
+    throw Error(run.file + ": some of its forwards end before those of " + before.file +
+                ", others behind them, so that the order of their ranks is not known; expected the processes of one "
+                "pipeline on clocks that agree");
+  }
+}
+
 void rank_by_warmup(std::vector<RankRun>& runs) {
   const auto world = static_cast<std::int32_t>(runs.size());
   std::ranges::stable_sort(runs, std::ranges::greater(), warmup_forwards);
@@ -46,11 +84,7 @@ void rank_by_warmup(std::vector<RankRun>& runs) {
                   " that run " + (more > 0 ? "interleaved " : "") +
                   "1F1B; give the processes of one pipeline, all of them");
     }
-    run.rank = rank;
-    run.world_size = world;
-    run.stages = world;
-    set_stage(run.work, rank);
-    set_stage(run.messages, rank);
+    set_rank(run, rank, world);
   }
 }
 
@@ -66,6 +100,8 @@ void rank_processes(std::vector<RankRun>& runs) {
   }
   if (runs.front().numbering == Numbering::kCounted) {
     rank_by_warmup(runs);
+  } else if (runs.front().runtime == "pytorch-single") {
+    rank_by_forwards(runs);
   } else {
     rank_by_stage(runs);
   }

@@ -75,22 +75,37 @@ void add_named(const RankTrace& trace, RangeKind kind, std::optional<std::int64_
   }
 }
 
+/// The stage of a rank that is not known yet is 0 (`rank_processes`).
 Action action_of_rank(std::int32_t rank, Op op, std::int32_t microbatch) {
-  return {.stage = StageId{rank}, .microbatch = MicrobatchId{microbatch}, .op = op};
+  return {.stage = StageId{std::max(0, rank)}, .microbatch = MicrobatchId{microbatch}, .op = op};
 }
 
-/// What `ScheduleGPipe` names "Forward 7" and "Backward 7": receive, wait, work, send.
+/// A range of `ScheduleGPipe`.
+struct GpipePass {
+  bool backward = false;
+  std::int32_t microbatch = 0;
+};
+
+/// "Forward 7" and "Backward 7"; nothing for other ranges.
+std::optional<GpipePass> gpipe_pass(const TraceRange& range) {
+  if (range.kind != RangeKind::kAnnotation) return std::nullopt;
+  std::string_view name = range.name;
+  GpipePass pass{.backward = name.starts_with("Backward ")};
+  if (!pass.backward && !name.starts_with("Forward ")) return std::nullopt;
+  name.remove_prefix(name.find(' ') + 1);
+  const auto [last, error] = std::from_chars(name.data(), name.data() + name.size(), pass.microbatch);
+  const bool is_number = error == std::errc{} && last == name.data() + name.size();
+  if (!is_number || pass.microbatch < 0 || pass.microbatch > kMostMicrobatch) return std::nullopt;
+  return pass;
+}
+
+/// What `ScheduleGPipe` does in its ranges: receive, wait, work, send.
 void add_gpipe(const RankTrace& trace, RankRun& run) {
   const HostRanges host(trace.ranges);
   for (const TraceRange& range : trace.ranges) {
-    if (range.kind != RangeKind::kAnnotation) continue;
-    std::string_view name = range.name;
-    const bool backward = name.starts_with("Backward ");
-    if (!backward && !name.starts_with("Forward ")) continue;
-    name.remove_prefix(name.find(' ') + 1);
-    std::int32_t number = -1;
-    const auto [last, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc{} || last != name.data() + name.size() || number < 0 || number > kMostMicrobatch) continue;
+    const auto pass = gpipe_pass(range);
+    if (!pass) continue;
+    const auto [backward, number] = *pass;
     const TraceRange* receive = host.first_receive(range.start_ns, range.end_ns);
     if (receive) {
       run.messages.push_back({action_of_rank(trace.rank, backward ? Op::kRecvB : Op::kRecvF, number), 0,
@@ -141,16 +156,16 @@ bool find_work(const RankTrace& trace, RankRun& run) {
     return false;
   }
   add_named(trace, RangeKind::kAnnotation, std::nullopt, run);
-  const bool has_rank = trace.rank != RankTrace::kUnknown && trace.world_size > 1;
   if (!run.work.empty()) return true;
+  const bool has_others = trace.rank == RankTrace::kUnknown || trace.world_size > 1;
   run.runtime = trace.runtime.empty() ? "pytorch-single" : trace.runtime;
-  if (has_rank) add_gpipe(trace, run);
+  if (has_others) add_gpipe(trace, run);
   if (!run.work.empty()) return true;
   const FunctionWork functions = function_work(trace);
   add_counted(functions.work, run);
   run.messages.insert(run.messages.end(), functions.messages.begin(), functions.messages.end());
   if (!run.work.empty()) run.runtime = functions.runtime;
-  if (run.work.empty() && has_rank) add_counted(unnamed_work(trace), run);
+  if (run.work.empty() && has_others) add_counted(unnamed_work(trace), run);
   return true;
 }
 
@@ -196,9 +211,10 @@ void note_profiler_steps(const RankTrace& trace, RankRun& run) {
 
 }  // namespace
 
-bool names_pipeline(const RankTrace& trace) {
-  return std::ranges::any_of(trace.ranges, [](const TraceRange& r) { return pipeline_text(r).has_value(); }) ||
-         !function_work(trace).work.empty();
+bool runs_pipeline(const RankTrace& trace) {
+  const auto is_named = [](const TraceRange& range) { return pipeline_text(range) || gpipe_pass(range); };
+  return std::ranges::any_of(trace.ranges, is_named) || !function_work(trace).work.empty() ||
+         !unnamed_work(trace).empty();
 }
 
 RankRun rank_run(const RankTrace& trace) {
@@ -208,6 +224,7 @@ RankRun rank_run(const RankTrace& trace) {
   run.world_size = trace.world_size;
   run.backend = trace.backend;
   run.group = trace.group;
+  check_gpu_is_traced(trace);
   const bool on_host = find_work(trace, run);
   if (run.work.empty()) {
     throw Error(run.file +

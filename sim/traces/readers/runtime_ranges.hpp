@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-/// Whether any annotation of a host is one of those that `rank_run` reads in traces whose rank is not known.
-bool names_pipeline(const RankTrace& trace);
+/// Whether a process whose rank is not known did what `rank_run` reads.
+bool runs_pipeline(const RankTrace& trace);
 
 /// Finds what a runtime did, by its ranges:
 /// - `_PipelineScheduleRuntime` of torch.distributed.pipelining: `PP:3F7`, `PP:3SEND_F7`, `PP:(0F8;7B0)OVERLAP_F_B`;

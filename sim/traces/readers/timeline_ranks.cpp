@@ -29,6 +29,7 @@ std::string forwards_fault(const Timeline& timeline) {
 
 std::string fault_of(const Timeline& timeline, const Timeline& first) {
   if (timeline.kind != Timeline::Kind::kMeasured) return "is a prediction, expected a measured run";
+  if (timeline.traced) return "is of a traced run, which is read alone";
   if (timeline.spans.empty()) return "is a summary without spans";
   if (!std::ranges::all_of(timeline.devices, &DeviceSummary::known)) return "has devices without a trace";
   const auto shape = [](const Timeline& run) {

@@ -26,14 +26,14 @@ constexpr std::uint64_t kMostTraceBytes = std::uint64_t{1} << 32U;
 void add_processes(const TraceFile& file, std::vector<RankRun>& runs) {
   bool any = false;
   for (const RankTrace& trace : read_nsys(file.bytes, file.name)) {
-    if (!names_pipeline(trace)) continue;
+    if (!runs_pipeline(trace)) continue;
     runs.push_back(rank_run(trace));
     any = true;
   }
   if (any) return;
   throw Error(file.name +
-              ": has no NVTX ranges of a pipeline; expected 'PP:<action>' of PyTorch under emit_nvtx, or Megatron-LM's "
-              "(--nvtx-ranges)");
+              ": has no NVTX ranges of a pipeline; expected 'PP:<action>' of PyTorch under emit_nvtx, the operators of "
+              "its classes Schedule1F1B and ScheduleGPipe, or Megatron-LM's (--nvtx-ranges)");
 }
 
 void check_ranks(std::vector<RankRun>& runs) {

@@ -130,11 +130,31 @@ class BlockReader {
   bool behind_is_set_ = true;  ///< the last block is no longer followed by calls only
 };
 
+/// Whether the rank is the first one of its pipeline, and the last one.
+struct PipelineEnds {
+  bool first = false;
+  bool last = false;
+};
+
+/// Of a rank that is not known its first calls tell it: the first rank sends before it receives anything, the last one
+/// runs a backward before it sends anything. A process without calls is both.
+PipelineEnds ends_of(const RankTrace& trace) {
+  if (trace.rank != RankTrace::kUnknown) return {trace.rank == 0, trace.rank + 1 == trace.world_size};
+  PipelineEnds ends{.first = true, .last = true};
+  for (const TraceRange& range : trace.ranges) {
+    const HostPart part = part_of(range);
+    if (part == HostPart::kReceive) ends.first = false;
+    if (part == HostPart::kSend) ends.last = false;
+    if (part == HostPart::kSend || part == HostPart::kBackward) break;
+  }
+  return ends;
+}
+
 }  // namespace
 
 std::vector<UnnamedWork> unnamed_work(const RankTrace& trace) {
-  const bool first = trace.rank == 0;
-  const bool last = trace.rank + 1 == trace.world_size;
+  const auto [first, last] = ends_of(trace);
+  if (first && last) return {};
   const HostRanges host(trace.ranges);
   std::vector<UnnamedWork> all;
   for (const Block& block : BlockReader().read(trace)) {

@@ -30,7 +30,9 @@ struct UnnamedWork {
 ///   sends behind them (but on the last); otherwise they are neither (scaling of gradients, the optimizer).
 ///
 /// Waits, barriers and the optimizer divide what lies between two calls; the longest part is the work. It begins where
-/// the wait before it ends. Requires `trace.rank` and `trace.world_size`, and the rank's stage to be its rank.
+/// the wait before it ends. Requires the rank's stage to be its rank. Where the rank is not known, the first one is
+/// the one that sends before it receives, the last one the one that runs a backward before it sends. Empty where the
+/// rank is alone.
 std::vector<UnnamedWork> unnamed_work(const RankTrace& trace);
 
 }  // namespace plumb

@@ -138,11 +138,34 @@ TEST_CASE("a shard group divides weights, gradients and optimizer state by its r
   const Network network = load_network("gpt3-175b");
   const std::vector<LayerSpec> layers = transformer_layer(network);
   const std::int64_t n = 12 * std::int64_t{12288} * 12288 + 13 * 12288;
-  const StageMemory memory =
-      job_stage_memory(layers, JobShape(network, {.data = 32, .zero = ZeroStage::kWeights, .shard_group = 8}));
+  const StageMemory memory = job_stage_memory(
+      layers, JobShape(network, {.data = 32, .zero = ZeroStage::kWeights, .shard_groups = ShardGroups::of(8)}));
   CHECK(memory.weight_bytes == 2 * n / 8);
   CHECK(memory.gradient_bytes == 4 * n / 8);
   CHECK(memory.optimizer_bytes == 12 * n / 8);
+}
+
+TEST_CASE("weights, gradients and optimizer state are each divided by the ranks of their own shard group (AMSP)") {
+  // arXiv 2311.00257 writes the three factors apart: 2 bytes of weights by w, gradients by g (here 4 bytes each), 12 of
+  // state by o.
+  const Network network = load_network("gpt3-175b");
+  const std::vector<LayerSpec> layers = transformer_layer(network);
+  const std::int64_t n = 12 * std::int64_t{12288} * 12288 + 13 * 12288;
+  const auto memory = [&](ZeroStage zero, ShardGroups groups) {
+    return job_stage_memory(layers, JobShape(network, {.data = 64, .zero = zero, .shard_groups = groups}));
+  };
+  const StageMemory three = memory(ZeroStage::kWeights, {2, 8, 32});
+  CHECK(three.weight_bytes == 2 * n / 2);
+  CHECK(three.gradient_bytes == 4 * n / 8);
+  CHECK(three.optimizer_bytes == 12 * n / 32);
+  const StageMemory rest = memory(ZeroStage::kWeights, {.weights = 8});
+  CHECK(rest.weight_bytes == 2 * n / 8);
+  CHECK(rest.gradient_bytes == 4 * n / 64);
+  CHECK(rest.optimizer_bytes == 12 * n / 64);
+  // Groups of one are ZeRO 1 and ZeRO 2.
+  CHECK(memory(ZeroStage::kWeights, {1, 1, 64}).weight_bytes == memory(ZeroStage::kOptimizer, {}).weight_bytes);
+  CHECK(memory(ZeroStage::kWeights, {1, 1, 64}).gradient_bytes == memory(ZeroStage::kOptimizer, {}).gradient_bytes);
+  CHECK(memory(ZeroStage::kWeights, {1, 64, 64}).gradient_bytes == memory(ZeroStage::kGradients, {}).gradient_bytes);
 }
 
 TEST_CASE("experts are divided over expert ranks") {
@@ -160,12 +183,19 @@ TEST_CASE("shard groups and compressed gradients that mean nothing are refused w
   const auto refused = [](const char* network, const Parallelism& job, const char* why) {
     CHECK_THROWS_WITH_AS(check_parallelism(load_network(network), job), why, Error);
   };
-  refused("gpt2-xl", {.data = 8, .zero = ZeroStage::kOptimizer, .shard_group = 3},
+  refused("gpt2-xl", {.data = 8, .zero = ZeroStage::kOptimizer, .shard_groups = ShardGroups::of(3)},
           "parallelism: shard group (3) must divide context x data (8)");
-  refused("gpt2-xl", {.data = 8, .shard_group = 4},
+  refused("gpt2-xl", {.data = 8, .shard_groups = ShardGroups::of(4)},
           "parallelism: shard group (4): expected a ZeRO stage of at least 1");
-  refused("mixtral-8x7b", {.data = 8, .zero = ZeroStage::kOptimizer, .shard_group = 4},
+  refused("mixtral-8x7b", {.data = 8, .zero = ZeroStage::kOptimizer, .shard_groups = ShardGroups::of(4)},
           "parallelism: shard group (4): expected a network without experts, whose copies are other ranks");
+  refused("gpt2-xl", {.data = 8, .zero = ZeroStage::kWeights, .shard_groups = {4, 2, 8}},
+          "parallelism: shard group (4) of weights must divide that of gradients (2): expected weights in gradients in "
+          "optimizer");
+  refused(
+      "gpt2-xl", {.data = 8, .zero = ZeroStage::kWeights, .shard_groups = {.optimizer = 4}},
+      "parallelism: shard group (8) of gradients must divide that of optimizer (4): expected weights in gradients in "
+      "optimizer");
   refused("gpt2-xl", {.data = 8, .gradient_share = 0},
           "parallelism: expected a share of the bytes of gradients above 0 and up to 1");
   refused("gpt2-xl", {.data = 8, .zero = ZeroStage::kGradients, .gradient_share = 0.5},

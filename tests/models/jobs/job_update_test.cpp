@@ -86,7 +86,7 @@ TEST_CASE("ZeRO in shard groups (MiCS) gathers inside of nodes, and adds up an e
     return job_costs(network, partition, {cluster, 2, plain_rates()}, job);
   };
   const JobCosts all = costs({.data = 32, .zero = ZeroStage::kOptimizer});
-  const JobCosts groups = costs({.data = 32, .zero = ZeroStage::kOptimizer, .shard_group = 8});
+  const JobCosts groups = costs({.data = 32, .zero = ZeroStage::kOptimizer, .shard_groups = ShardGroups::of(8)});
   const auto parameters = static_cast<double>(all.costs.memory[0].gradient_bytes) / 4;
   // By hand: a ring of 8 devices sends 7/8 of the bytes, one of 4 nodes 2 x 3/4 of an eighth; latencies are small.
   const double inside = cluster.intra_node.bytes_per_s;
@@ -95,15 +95,78 @@ TEST_CASE("ZeRO in shard groups (MiCS) gathers inside of nodes, and adds up an e
   const double added_up = 2 * 3.0 / 4 * 4 * parameters / 8 / between;
   CHECK(groups.updates[0].reduce_s == doctest::Approx(7.0 / 8 * 4 * parameters / inside + added_up).epsilon(0.02));
   CHECK(groups.updates[0].optimizer_s == doctest::Approx(4 * all.updates[0].optimizer_s));
-  CHECK(costs({.data = 32, .zero = ZeroStage::kOptimizer, .shard_group = 32}).updates[0].all() == all.updates[0].all());
+  CHECK(costs({.data = 32, .zero = ZeroStage::kOptimizer, .shard_groups = ShardGroups::of(32)}).updates[0].all() ==
+        all.updates[0].all());
   const auto forward = [&](std::int64_t group) {
-    return costs({.data = 32, .zero = ZeroStage::kWeights, .overlap_weights = false, .shard_group = group})
+    return costs({.data = 32,
+                  .zero = ZeroStage::kWeights,
+                  .overlap_weights = false,
+                  .shard_groups = ShardGroups::of(group)})
         .costs.times[0]
         .f;
   };
   CHECK(forward(8) < forward(0));
-  CHECK(costs({.data = 32, .zero = ZeroStage::kWeights, .shard_group = 8}).updates[0].reduce_s ==
+  CHECK(costs({.data = 32, .zero = ZeroStage::kWeights, .shard_groups = ShardGroups::of(8)}).updates[0].reduce_s ==
         doctest::Approx(added_up).epsilon(0.02));
+}
+
+TEST_CASE("shard groups of three sizes (AMSP) gather, scatter and add up each between those who share it") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 1);
+  const auto costs = [&](ZeroStage zero, ShardGroups groups) {
+    const Parallelism job{.data = 64, .zero = zero, .overlap_weights = false, .shard_groups = groups};
+    return job_costs(network, partition, {cluster, 1, plain_rates()}, job);
+  };
+  const auto n = static_cast<double>(costs(ZeroStage::kNone, {}).costs.memory[0].gradient_bytes) / 4;
+  const double inside = cluster.intra_node.bytes_per_s;
+  const double between = cluster.inter_node.bytes_per_s;
+  // By hand, latencies are small. Weights and gradients in nodes of 8, state over 64: between nodes a scatter of an
+  // eighth of the gradients (4 bytes), and a gather of an eighth of the weights (2 bytes), 7/8 of each; no copies.
+  const UpdateSeconds far = costs(ZeroStage::kWeights, {8, 8, 64}).updates[0];
+  CHECK(far.reduce_s == doctest::Approx(7.0 / 8 * 4 * n / 8 / between).epsilon(0.02));
+  CHECK(far.gather_s == doctest::Approx(7.0 / 8 * 2 * n / 8 / between).epsilon(0.02));
+  // State over 32: two copies of every shard add up what is left of their gradients, a 32nd.
+  const UpdateSeconds copies = costs(ZeroStage::kWeights, {8, 8, 32}).updates[0];
+  CHECK(copies.reduce_s == doctest::Approx((3.0 / 4 * 4 * n / 8 + 2 * 1.0 / 2 * 4 * n / 32) / between).epsilon(0.03));
+  // Weights in pairs, gradients and state in nodes: gathered in fours inside of a node.
+  const UpdateSeconds near = costs(ZeroStage::kWeights, {2, 8, 8}).updates[0];
+  CHECK(near.gather_s == doctest::Approx(3.0 / 4 * 2 * n / 2 / inside).epsilon(0.02));
+  CHECK(near.reduce_s == costs(ZeroStage::kWeights, ShardGroups::of(8)).updates[0].reduce_s);
+  const auto forward = [&](ShardGroups groups) { return costs(ZeroStage::kWeights, groups).costs.times[0].f; };
+  CHECK(forward({8, 8, 64}) == forward(ShardGroups::of(8)));
+  CHECK(forward({2, 8, 8}) < forward(ShardGroups::of(8)));
+}
+
+TEST_CASE("equal shard groups are those of one size, and groups of one the smaller stages of ZeRO") {
+  const Network network = load_network("gpt2-xl");
+  const Cluster cluster = load_cluster("a100-8x8");
+  const Partition partition = equal_partition(network, 2);
+  const auto costs = [&](ZeroStage zero, ShardGroups groups) {
+    return job_costs(network, partition, {cluster, 2, plain_rates()},
+                     {.data = 32, .zero = zero, .shard_groups = groups});
+  };
+  const auto same = [](const JobCosts& one, const JobCosts& other) {
+    for (std::size_t s = 0; s < 2; ++s) {
+      CHECK(one.updates[s].all() == other.updates[s].all());
+      CHECK(one.costs.times[s].f == other.costs.times[s].f);
+      CHECK(one.costs.times[s].b == other.costs.times[s].b);
+      CHECK(one.costs.memory[s].weight_bytes == other.costs.memory[s].weight_bytes);
+      CHECK(one.costs.memory[s].optimizer_bytes == other.costs.memory[s].optimizer_bytes);
+    }
+  };
+  for (const ZeroStage zero : {ZeroStage::kOptimizer, ZeroStage::kGradients, ZeroStage::kWeights}) {
+    same(costs(zero, ShardGroups::of(32)), costs(zero, {}));
+    same(costs(zero, {0, 0, 32}), costs(zero, {}));
+  }
+  // What ZeRO 1 scatters at the update ZeRO 3 scatters with every microbatch, unless gradients are in groups of one.
+  // The smaller stages also start the collectives of experts, of which there are none.
+  const UpdateSeconds first = costs(ZeroStage::kOptimizer, {}).updates[0];
+  const UpdateSeconds third = costs(ZeroStage::kWeights, {1, 1, 32}).updates[0];
+  CHECK(third.reduce_s == doctest::Approx(first.reduce_s).epsilon(0.01));
+  CHECK(third.gather_s == doctest::Approx(first.gather_s).epsilon(0.01));
+  CHECK(costs(ZeroStage::kWeights, {1, 32, 32}).updates[0].gather_s ==
+        doctest::Approx(costs(ZeroStage::kGradients, {}).updates[0].gather_s).epsilon(0.01));
 }
 
 TEST_CASE("compressed gradients (Optimus-CC) travel as a share of their bytes, and coding takes time") {

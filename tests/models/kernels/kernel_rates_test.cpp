@@ -106,6 +106,29 @@ TEST_CASE("a document of version 1 has one share for attention, for memory and f
   CHECK(rates.between_share == 0.9);
 }
 
+TEST_CASE("a document like that of another device keeps its shapes as far from the smooth model as they are there") {
+  const KernelRates b200 = kernel_rates_of(load_cluster("b200").devices.front());
+  REQUIRE(b200.gemms.size() > 100);
+  const std::string begin = R"({"format": "plumbline-device", "version": 2, "device": "X", )";
+  const KernelRates same = kernel_rates_from_json(begin + R"("like": "b200"})", "x.json");
+  CHECK(same.device == "X");
+  CHECK(same.gemms == b200.gemms);
+  CHECK(same.host_ns == b200.host_ns);
+  const std::string faster = std::to_string(b200.gemm_efficiency * 1.05);
+  const KernelRates rates =
+      kernel_rates_from_json(begin + R"("like": "b200", "gemm_efficiency": )" + faster + "}", "x.json");
+  const ProductShape& measured = b200.gemms[7].shape;
+  CHECK(rates.gemm_share(measured) == doctest::Approx(1.05 * b200.gemm_share(measured)).epsilon(1e-4));
+  const AttentionShape& attention = b200.attentions[3].shape;
+  CHECK(rates.attention_share(attention) == b200.attention_share(attention));
+  const std::string own = R"("like": "b200", "gemms": [{"m": 1, "n": 2, "k": 3, "efficiency": 0.5}]})";
+  CHECK(kernel_rates_from_json(begin + own, "x.json").gemms.size() == 1);
+  CHECK(kernel_rates_from_json(kernel_rates_to_json(rates), "again.json") == rates);
+  CHECK(testing::error_message([&] {
+          kernel_rates_from_json(begin + R"("like": "b2000"})", "x.json");
+        }).find("expected one of a100-pcie, a100, b200") != std::string::npos);
+}
+
 TEST_CASE("built-in rates are found by the beginning of a device's name") {
   DeviceSpec device = load_cluster("a100").devices.front();
   CHECK(kernel_rates_of(device).device == "A100");

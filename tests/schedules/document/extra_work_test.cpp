@@ -103,8 +103,9 @@ TEST_CASE("with a network the frozen layers of diffusionpipe are as layers of it
 
 TEST_CASE("a document says extra work in one way only") {
   CHECK(schedule_from_json(document("{\"time_ns\": 12}"), "s.json").extras.at("X0").time_ns == 12);
-  CHECK(extras_refusal("{}") == "extras.X0: expected one of pass, layers and time_ns");
-  CHECK(extras_refusal("{\"pass\": \"F\", \"time_ns\": 1}") == "extras.X0: expected one of pass, layers and time_ns");
+  CHECK(extras_refusal("{}") == "extras.X0: expected one of pass, layers, teacher and time_ns");
+  CHECK(extras_refusal("{\"pass\": \"F\", \"time_ns\": 1}") ==
+        "extras.X0: expected one of pass, layers, teacher and time_ns");
   CHECK(extras_refusal("{\"layers\": [2, 2]}") == "extras.X0.layers: expected the first layer and one past the last");
   CHECK(extras_refusal("{\"layers\": [0, 2], \"stages_ahead\": 1}") == "extras.X0.stages_ahead: goes with pass");
   CHECK(extras_refusal("{\"pass\": \"U\"}").starts_with("extras.X0.pass: expected F, B, I, W or R"));

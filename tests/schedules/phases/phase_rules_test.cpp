@@ -195,6 +195,8 @@ TEST_CASE("rules that are wrong are refused with their line, and what was expect
     return error_message([&] { schedule_from_rules(rules, "a.rules", {.num_devices = 2, .num_microbatches = 4}); });
   };
   CHECK(message("m: F0\nm-1: B0\n") == "a.rules:2: device 0: chunk 0 lacks 0 forwards and 1 backwards at the end");
+  CHECK(message("updates 3\n3*m: F0 B0\n") ==
+        "a.rules:1: lists cover 3 updates and say nothing of them, expected U where each ends");
   CHECK(message("m+1: F0\n") == "a.rules:1: device 0: chunk 0 has all its forwards already");
   CHECK(message("1: B0\n") == "a.rules:1: device 0: a backward of chunk 0 has no forward before it");
   CHECK(message("m: F0\nm: I0\n") == "a.rules:2: device 0: 4 weight gradients are missing at the end");

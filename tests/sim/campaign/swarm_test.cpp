@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/campaign/campaign.hpp"
+#include "sim/campaign/campaign_rule.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -51,6 +52,16 @@ TEST_CASE(
   CHECK(result.time_of(TimeUse::kLost) == 0);
   CHECK(result.time_of(TimeUse::kSlowed) == 2'125'000'000);
   CHECK(result.samples == 8 * 12);
+}
+
+TEST_CASE("peers of a pool of swarm get tasks by their speed, and a slow one slows a step by its share only") {
+  CHECK(routed_tasks(std::vector<double>{0.5, 1}, 9) == std::vector<std::int64_t>{6, 3});
+  CHECK(routed_tasks(std::vector<double>{1, 1, 1}, 7) == std::vector<std::int64_t>{3, 2, 2});
+  // b, one of two peers of stage 1, is 31 times slower: it gets 2 of 64 microbatches, the other 62 instead of 32.
+  const CampaignResult result = swarmed(kFour + "17500,slow,b,31\n", 18 + 7.75 * 8, {});
+  CHECK(result.samples == 8 * (1 + 8));
+  CHECK(result.time_of(TimeUse::kTraining) == 8'000'000'000 + 8 * 4'000'000'000);
+  CHECK(result.time_of(TimeUse::kSlowed) == 8 * 3'750'000'000);
 }
 
 TEST_CASE("swarm evens its pools out, and a stage without a peer throws the job back to its checkpoint") {

@@ -54,8 +54,24 @@ TEST_CASE("a timeline compared with itself has no error, no offender and passes 
   CHECK(comparison.step_time_ns.error == 0);
   CHECK(comparison.aligned);
   CHECK(comparison.offenders.empty());
-  CHECK(kind_of(comparison, Op::kF) == KindError{Op::kF, 2, 2, 20, 20, 0, 0});
+  CHECK(kind_of(comparison, Op::kF) == KindError{Op::kF, std::nullopt, 2, 2, 20, 20, 0, 0});
   CHECK(comparison.verdict == Verdict::kPass);
+}
+
+TEST_CASE("an overlapped pair is one action of a kind of its own, not its whole time for each half") {
+  Timeline paired = run(10, 20);
+  paired.spans.push_back(span(0, Op::kB, 1, 50, 80));
+  paired.spans.push_back(span(0, Op::kF, 2, 50, 75));
+  paired.spans[3].action.overlaps_next = 1;
+  Timeline longer = paired;
+  longer.spans[4].end = 90;
+  const Comparison comparison = compare(paired, longer);
+  CHECK(comparison.aligned);
+  REQUIRE(comparison.kinds.size() == 3);
+  CHECK(comparison.kinds[0] == KindError{Op::kF, std::nullopt, 2, 2, 20, 20, 0, 0});
+  CHECK(comparison.kinds[1] == KindError{Op::kF, Op::kB, 1, 1, 30, 40, -0.25, 0.25});
+  CHECK(comparison.kinds[2] == KindError{Op::kB, std::nullopt, 1, 1, 20, 20, 0, 0});
+  CHECK(nlohmann::json::parse(comparison_to_json(comparison))["kinds"][1]["op"] == "F+B");
 }
 
 TEST_CASE("errors are relative to the measured run, per kind from action to action") {
@@ -202,7 +218,7 @@ TEST_CASE("two schedules compare by figures and totals, without action by action
   CHECK(comparison.only_predicted == 1);
   CHECK(comparison.only_measured == 1);
   CHECK(comparison.offenders.empty());
-  CHECK(kind_of(comparison, Op::kF) == KindError{Op::kF, 2, 2, 22, 20, 0, 0});
+  CHECK(kind_of(comparison, Op::kF) == KindError{Op::kF, std::nullopt, 2, 2, 22, 20, 0, 0});
 }
 
 TEST_CASE("a comparison is a document that other programs can read") {

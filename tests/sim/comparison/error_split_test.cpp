@@ -110,7 +110,18 @@ TEST_CASE("an action that took longer than its like is noise, one kind that took
   CHECK(model.parts[0].noise_ns == 0);
 }
 
-TEST_CASE("of several runs, what is usual is the median over all of them") {
+TEST_CASE("a prediction of means and one of medians have no error of the model, one beyond both has") {
+  const std::vector<Timeline> runs{two_stages(kMs, 0), two_stages(kMs, 0, 15 * kMs), two_stages(kMs, 0)};
+  const auto model_of = [&](std::int64_t longer) {
+    const Timeline predicted = two_stages(kMs, 0, longer);
+    return split_error(predicted, runs, 1, 3)->model_ns;
+  };
+  CHECK(model_of(0) == 0);
+  CHECK(model_of(1) == 0);
+  CHECK(model_of(14 * kMs) > 0);
+}
+
+TEST_CASE("of several runs, what is usual is of all of them") {
   const std::vector<Timeline> runs{two_stages(kMs, 0), two_stages(kMs, 0, 15 * kMs), two_stages(kMs, 0)};
   const auto split = split_error(two_stages(kMs, 0), runs, 1, 3);
   REQUIRE(split.has_value());

@@ -251,7 +251,9 @@ TEST_CASE("the one-pass engine refuses what is contended, with the reason") {
   SimOptions options;
   options.engine = EngineChoice::kPass;
   CHECK(testing::error_message([&] { simulate(program, options); }) ==
-        "engine pass: actions take longer when others are under way; expected links of their own, or the event engine");
+        "engine pass: actions take longer when others are under way, which it cannot simulate; expected the event "
+        "engine, "
+        "which runs where no engine is asked for");
 }
 
 TEST_SUITE_END();

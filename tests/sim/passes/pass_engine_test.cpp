@@ -168,10 +168,11 @@ TEST_CASE("one pass refuses shared links, and says what it expected") {
   Program program = builder.build();
   program.shared_links = {{"bus", 1e9}};
   for (Channel& channel : program.channels) channel.route.shared = {0};
-  CHECK_THROWS_WITH_AS(simulate(program, {.engine = EngineChoice::kPass}),
-                       "engine pass: links are shared by several pairs of devices; expected links of their own, or the "
-                       "event engine",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      simulate(program, {.engine = EngineChoice::kPass}),
+      "engine pass: links are shared by several pairs of devices, which it cannot simulate; expected the "
+      "event engine, which runs where no engine is asked for",
+      Error);
   CHECK(simulate(program).makespan > 0);
 }
 

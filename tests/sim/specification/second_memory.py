@@ -44,7 +44,7 @@ class Memory:
     # §10.3
     def delays(self):
         sim, unsteady, parts = self.sim, set(), {h: {} for h in self.sim.holders}
-        state = {h: {"updates": 0, "backwards": 0, "full": False} for h in sim.holders}
+        state = {h: {"updates": 0, "reduced": 0, "backwards": 0, "full": False} for h in sim.holders}
         order = []
         for unit in (s for s in self.steps if s.unit == s.at):
             members = self.steps[unit.at:unit.behind]
@@ -53,6 +53,7 @@ class Memory:
         for s in order:
             now = state[s.holder]
             now["updates"] += s.op == "U"
+            now["reduced"] += s.op == "REDUCE_GRAD"
             for k, j, _ in sim.all_parts(s) if s.named else []:
                 part, read = parts[s.holder].setdefault((k, j), {}), self.read[s.at] if self.read else now["updates"]
                 if s.op == "F":
@@ -65,7 +66,7 @@ class Memory:
                     part.update(distance=now["backwards"] - part["before"], backward=read)
                     now["backwards"] += 1
                     now["full"] = now["full"] or not flushes(s, k)
-                part["applied"] = now["updates"]
+                part["applied"] = now["updates"] + (now["updates"] < k // sim.pace[s.stage] <= now["reduced"])
         out = []
         for h in sorted(sim.holders):
             steady = {p["applied"] for p in parts[h].values()} - {p["applied"] for (k, _), p in parts[h].items() if k in unsteady}
@@ -200,7 +201,8 @@ class Memory:
                     if guest[which] == s.at:
                         self.change("evicted", sign * sum(size for _, size in self.copied(guest[0])))
         if s.values and not sim.case["routes"]:
-            self.change("transfer", sim.total(s, sim.memory[s.stage]["output_grad" if s.backward else "input"]))
+            size = sim.memory[s.stage]["output_grad" if s.backward else "input"]
+            self.change("transfer", sim.total(s, size) if s.named else size * len(sim.taught(s)))
 
     def copied(self, s):
         m = self.sim.memory[s.stage]
@@ -256,7 +258,19 @@ class Memory:
         self.change("kept_for_input_grad", sign * stash("F", "I"))
         self.change("kept_for_weight_grad", sign * stash("F", "W"))
 
+    def teacher(self, s, sign):
+        m, n = self.sim.memory[s.stage], len(self.sim.taught(s))
+        for cls, reader in (("kept_for_input_grad", "I"), ("kept_for_weight_grad", "W")):
+            self.change(cls, sign * n * sum(x[0] for x in m["stash"] if x[1:] == ["F", reader]))
+        self.change("workspace", sign * n * m["ws_f"])
+        return m, n
+
     def at_start(self, s):
+        if self.sim.taught(s):
+            m, n = self.teacher(s, 1)
+            self.value(s, n * m["output"])
+            self.change("transfer", n * m["logits"])
+            return
         m, size, stash = self.sizes(s) if s.named else (self.sim.memory[s.stage], None, None)
         takes, passes = self.sim.segment[s.stage]
         if s.op == "LOAD":
@@ -291,6 +305,14 @@ class Memory:
             self.change("transfer", sign * (m["output"] + m["input"]))
 
     def at_end(self, s):
+        if self.sim.taught(s):
+            m, n = self.teacher(s, -1)
+            self.change("transfer", -n * m["input"])
+            if self.leaves(s):
+                self.change("transfer", -n * m["output"])
+            return
+        if s.op == "F" and any(self.sim.taught(x) for x in self.steps):
+            self.change("transfer", -self.sim.total(s, self.sim.memory[s.stage]["logits"]))
         self.workspace(s, -1)
         if s.named:
             self.pass_ends(s)

@@ -80,9 +80,16 @@ class Simulator:
         work = self.doc.get("extras", {}).get(name, 1)
         if isinstance(work, dict) and "time_ns" in work:
             return work["time_ns"]
+        if isinstance(work, dict) and "teacher" in work:
+            return Fraction(work["teacher"][1] - work["teacher"][0])
         units = float(work if not isinstance(work, dict) else work.get("units", 1))
         near = Fraction(units).limit_denominator(10**6)
         return near if near.numerator / near.denominator == units else units
+
+    def taught(self, step):
+        """The microbatches of a teacher's forward; of other steps none."""
+        work = self.doc.get("extras", {}).get(f"X{step.number}") if step.op == "X" else None
+        return range(*work["teacher"]) if isinstance(work, dict) and "teacher" in work else range(0)
 
     def share(self, part, amount):
         size, largest, begin, end, whole = part
@@ -326,7 +333,9 @@ class Simulator:
                     break
         for after, befores in self.extra_edges.items():
             step = self.steps[after]
-            kind = lambda b: "message" if self.case["routes"] and (b, after) in self.carried else plain
+            teacher = lambda b: self.taught(self.steps[b]) and self.taught(step)
+            kind = lambda b: "message" if self.case["routes"] and ((b, after) in self.carried or teacher(b)) else plain
+            step.values = step.values + [b for b in befores if teacher(b) and self.steps[b].device != step.device]
             step.waits += [[kind(b), b] for b in sorted(befores) if self.steps[b].device != step.device]
 
     def beside(self, giver, taker, part):
@@ -353,6 +362,8 @@ class Simulator:
             for k, j, part in self.all_parts(g) if self.memory and carried is None else []:
                 if k in t.microbatches() and t.cut in (None, j):
                     size += self.share(part, self.memory[g.stage]["input_grad" if g.backward else "output"])
+            if self.memory and self.taught(g):
+                size = len(self.taught(g)) * self.memory[g.stage]["output"]
             m = Message(giver, taker, size if carried is None else carried, g.device, t.device)
             m.buffered = carried is None
             m.wait, m.send = t.waits[i], self.explicit_at(self.sends, g, t, t.device)

@@ -68,6 +68,7 @@ StageMemory random_bytes(std::mt19937_64& random) {
   memory.workspace_i_bytes = bytes();
   memory.workspace_w_bytes = bytes();
   memory.workspace_u_bytes = bytes();
+  memory.logit_bytes = bytes();
   return memory;
 }
 
@@ -76,6 +77,7 @@ void match_sizes(const Schedule& schedule, std::vector<StageMemory>& memory) {
   for (std::size_t stage = 0; stage < memory.size(); ++stage) {
     if (stage == 0) memory[stage].input_bytes = memory[stage].input_grad_bytes = 0;
     if (stage + 1 == memory.size()) memory[stage].output_bytes = memory[stage].output_grad_bytes = 0;
+    if (stage + 1 < memory.size()) memory[stage].logit_bytes = 0;
     if (stage == 0 || !schedule.stage_edges.empty()) continue;
     memory[stage].input_bytes = memory[stage].input_grad_bytes = memory[stage - 1].output_bytes;
   }
@@ -163,7 +165,8 @@ json memory_json(const StageMemory& m) {
           {"output", m.output_bytes},         {"output_grad", m.output_grad_bytes},
           {"input_grad", m.input_grad_bytes}, {"ws_f", m.workspace_f_bytes},
           {"ws_b", m.workspace_b_bytes},      {"ws_i", m.workspace_i_bytes},
-          {"ws_w", m.workspace_w_bytes},      {"ws_u", m.workspace_u_bytes}};
+          {"ws_w", m.workspace_w_bytes},      {"ws_u", m.workspace_u_bytes},
+          {"logits", m.logit_bytes}};
 }
 
 json input_json(const SpecificationCase& one) {

@@ -151,6 +151,11 @@ TEST_CASE("what is known of a traced run beside the step that is shown is read b
                                .clock_residual_ns = 12,
                                .backend = "gloo",
                                .left_out = {"The traces \"begin\" late."}};
+  RunProfile profile;
+  profile.machine = "two ranks";
+  profile.runtime = "pytorch";
+  profile.stages.emplace_back().f = {.median_ns = 5, .p10_ns = 4, .p90_ns = 6, .count = 3};
+  written.traced->profile = profile;
   const std::string text = timeline_to_json(written);
   const Timeline read = timeline_from_json(text, "t.json");
   CHECK(read.traced == written.traced);

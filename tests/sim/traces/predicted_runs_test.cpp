@@ -103,10 +103,4 @@ TEST_CASE("a traced run tells what its actions, its host and its messages take")
   CHECK(message.p90_ns < 2'000'000);
 }
 
-TEST_CASE(
-    "steps that took more than a quarter longer than the median are left out; of two the median is the shorter one") {
-  CHECK(calm_steps(std::vector<std::int64_t>{120, 158, 100, 126, 157}) == std::vector<std::int32_t>{0, 2, 3, 4});
-  CHECK(calm_steps(std::vector<std::int64_t>{126, 100}) == std::vector<std::int32_t>{1});
-}
-
 TEST_SUITE_END();

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "schedules/document/action_text.hpp"
+#include "sim/timeline/timeline_io.hpp"
 #include "sim/traces/readers/counted_work.hpp"
 #include "sim/traces/readers/kineto.hpp"
 #include "sim/traces/readers/runtime_ranges.hpp"
@@ -173,6 +174,30 @@ TEST_CASE("a run that is not whole is refused with what is missing") {
   std::vector<TraceFile> at_once = small_run();
   at_once[1] = rank_of_two(1, {{"PP:1F0", "user_annotation", 0, 10}, {"PP:1B0", "user_annotation", 5, 20}});
   CHECK(refusal(at_once) == "rank1: '1B0' begins before '1F0' ends; expected one action of a rank at a time");
+}
+
+TEST_CASE("the timeline document of a traced run tells all that its traces tell but the other steps") {
+  const TracedRun run = read_traced_run(testing::real_run("class-gpipe"), 1);
+  const std::string text = timeline_to_json(run.timeline());
+  const TracedRun read = read_traced_run({{"run.json", text}});
+  CHECK(read.timeline() == run.timeline());
+  CHECK(read.step_ns == run.step_ns);
+  CHECK(read.step == 1);
+  CHECK(read.ranks == run.ranks);
+  CHECK(read.backend == "gloo");
+  CHECK(read.known_profile() == run.known_profile());
+  CHECK(read.known_profile().runtime == "pytorch-single");
+  const auto refusal = [&](std::vector<TraceFile> files, std::optional<std::int32_t> step) {
+    return testing::error_message([&] { read_traced_run(std::move(files), step).known_profile(); });
+  };
+  CHECK(refusal({{"run.json", text}}, 0) ==
+        "run.json: is the timeline of step 1 alone, not of step 0; expected the traces");
+  CHECK(refusal({{"run.json", text}, {"again.json", text}}, 0) ==
+        "run.json: is of a traced run, which is read alone, so it gives no profile");
+  Timeline old = run.timeline();
+  old.traced->profile.reset();
+  CHECK(refusal({{"old.json", timeline_to_json(old)}}, 1)
+            .starts_with("old.json: has no profile of the run that it shows"));
 }
 
 TEST_CASE("clocks that no offset can align are refused") {

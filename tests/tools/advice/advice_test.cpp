@@ -246,8 +246,44 @@ TEST_CASE("torchtitan leaves the traces of PyTorch: named, it is advised its own
   CHECK(schedule_command(advice, advice.named("zb-auto")) ==
         "plumbline advise FILES --runtime torchtitan --schedule zb-auto --save zb-auto.csv");
   CHECK_THROWS_WITH_AS(advise(run, {.runtime = "torchtitian"}), doctest::Contains("did you mean 'torchtitan'"), Error);
-  CHECK_THROWS_WITH_AS(advise(run, {.runtime = "deepspeed"}),
-                       doctest::Contains("no schedule can be given to the runtime 'deepspeed'"), Error);
+}
+
+TEST_CASE("a real run of DeepSpeed, which takes no schedules, is predicted itself, and says who takes some") {
+  const TracedRun run = read_traced_run(testing::real_run("deepspeed-1f1b"));
+  const Advice advice = advise(run, {});
+  REQUIRE(advice.schedules.size() == 1);
+  CHECK(advice.own() == &advice.schedules.front());
+  CHECK(advice.own()->candidate.name == "1f1b");
+  CHECK(std::abs(advice.predicted_ns / advice.measured_ns - 1) < 0.05);
+  CHECK(advice_text(advice, 0).find("For the runtime deepspeed only the run's own order is predicted") !=
+        std::string::npos);
+  CHECK(advise(run, {.runtime = "pytorch"}).schedules.size() > 10);
+}
+
+TEST_CASE("advice and predictions are the same from a run's timeline as from its traces") {
+  const testing::ScratchDirectory scratch;
+  const std::string traces = testing::in_source("tests/sim/traces/data/zb-h1") + "/rank*.json.gz";
+  REQUIRE(testing::run_command("plumbline trace " + traces + " -o run.json --summary --profile profile.json",
+                               scratch.path())
+              .status == 0);
+  REQUIRE(testing::run_command("plumbline trace " + traces + " -o whole.json --profile profile.json", scratch.path())
+              .status == 0);
+  const auto text = [&](const std::string& command) {
+    const auto result = testing::run_command("plumbline " + command, scratch.path());
+    CHECK(result.err == "");
+    CHECK(result.status == 0);
+    return result.out;
+  };
+  CHECK(text("advise whole.json") == text("advise " + traces));
+  CHECK(text("trace whole.json --profile -") == testing::file_text(scratch.path() / "profile.json"));
+  CHECK(text("trace run.json --profile -") == testing::file_text(scratch.path() / "profile.json"));
+  const std::string simulated = "simulate 1f1b -p 4 -m 8 --summary --profile ";
+  CHECK(text(simulated + "run.json") == text(simulated + "profile.json"));
+  const std::string swept = "sweep 1f1b zb-v -p 4 -m 8 --profile ";
+  CHECK(text(swept + "whole.json") == text(swept + "profile.json"));
+  CHECK(testing::run_command("plumbline advise run.json", scratch.path()).err ==
+        "plumbline: error: advise: the run is a summary without actions, so its order is not known; expected the "
+        "traces, or the whole timeline\n");
 }
 
 TEST_CASE("a run of Megatron-LM is advised what its flags can say, from a real dump of Primus") {

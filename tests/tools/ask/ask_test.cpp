@@ -293,6 +293,10 @@ TEST_CASE("a request that cannot be understood is refused in one line") {
         std::string::npos);
   CHECK(refusal(R"({"ask": "simulate", "schedule": "1f1b", "peak": 1})").find("expected true or false") !=
         std::string::npos);
+  CHECK(refusal(R"({"ask": "simulate", "schedule": "1f1b", "devices": [2, 4]})")
+            .find("simulate: devices: an array of 2 values, expected a single value") != std::string::npos);
+  CHECK(refusal(R"({"ask": "simulate", "schedule": "1f1b", "devices": []})").find("an array of 0 values") !=
+        std::string::npos);
   CHECK(refusal(R"({"ask": "simulate", "schedule": "1f1b", "want": ["figures"]})").find("part of the answer") !=
         std::string::npos);
   CHECK(refusal(R"({"ask": "sweep", "schedules": ["exec:ls"], "devices": 2, "microbatches": 2})")

@@ -251,6 +251,29 @@ TEST_CASE("a sweep tells impossible points apart and fails only when all are imp
   CHECK(has(none.err, "chimera"));
 }
 
+TEST_CASE("a sweep names schedules whose step times are below the work of an update") {
+  const std::string sweep = "plumbline sweep pipemare pipedream 1f1b -p 4 -m 4 --cost F=1,B=2";
+  CHECK(has(run(sweep).out, "because no work follows the last ones: pipemare\n"));
+  CHECK_FALSE(has(run("plumbline sweep 1f1b zb-h1 -p 4 -m 4 --cost F=1,B=2").out, "below the work"));
+}
+
+TEST_CASE("a sweep takes rules in every size") {
+  const ScratchDirectory scratch;
+  const std::string rules = (scratch.path() / "own.rules").string();
+  std::ofstream(rules) << "m: F0\nm: B0\n";
+  const CommandResult own = run("plumbline sweep " + rules + " -p 2,3 -m 2,4 --cost F=1,B=2 --csv -");
+  const CommandResult gpipe = run("plumbline sweep gpipe -p 2,3 -m 2,4 --cost F=1,B=2 --csv -");
+  CHECK(own.status == 0);
+  const auto figures = [](const std::string& csv) {
+    std::istringstream lines(csv);
+    std::string all;
+    for (std::string line; std::getline(lines, line);) all += line.substr(line.find(',')) + "\n";
+    return all;
+  };
+  CHECK(figures(own.out) == figures(gpipe.out));
+  CHECK(std::count(own.out.begin(), own.out.end(), '\n') == 5);
+}
+
 TEST_CASE("a sweep's rows are the single simulations") {
   const CommandResult sweep = run("plumbline sweep gpipe zb-h1 -p 2,4 -m 4:8:4 --cost F=1,I=2,W=1 --csv -");
   CHECK(run("plumbline sweep gpipe,zb-h1 -p 2,4 -m 4:8:4 --cost F=1,I=2,W=1 --csv -").out == sweep.out);

@@ -183,17 +183,58 @@ TEST_CASE("an option for GPUs or streams says nothing to threads, and is refused
   }
 }
 
-TEST_CASE("a run resumed with other steps is refused by its steps, not by what follows from them") {
+TEST_CASE("ages of weights that training read are those that the simulator counts") {
   const ScratchDirectory scratch;
-  for (const std::string schedule : {"1f1b", "pipemare"}) {
-    CAPTURE(schedule);
-    const std::string train =
-        "plumbline train " + schedule + " -p 2 -m 2 --network gpt-tiny --checkpoint " + schedule + " --steps ";
-    REQUIRE(run_command(train + "2", scratch.path()).status == 0);
-    const CommandResult longer = run_command(train + "4 --resume", scratch.path());
-    CHECK(longer.status == 2);
-    CHECK(longer.err.find("run.steps: the checkpoint was saved with '2', this run has '4'") != std::string::npos);
-  }
+  const std::string size = " pipemare -p 3 -m 2 ";
+  const CommandResult trained = run_command(
+      "plumbline train" + size + "--network gpt-tiny --samples 1 --sequence 8 --json t.json", scratch.path());
+  REQUIRE(trained.status == 0);
+  CHECK(text_has(trained.out, "tau fwd"));
+  const CommandResult simulated =
+      run_command("plumbline simulate" + size + "--cost F=1,B=2 --json s.json", scratch.path());
+  REQUIRE(simulated.status == 0);
+  const auto ages = [&](const char* file) {
+    json delays = json::parse(file_text(scratch.path() / file)).at("delays");
+    for (json& holder : delays) holder.erase("bytes");
+    return delays;
+  };
+  CHECK(ages("t.json").size() == 3);
+  CHECK(ages("t.json") == ages("s.json"));
+}
+
+TEST_CASE("a run that diverges says from which update on") {
+  const ScratchDirectory scratch;
+  const CommandResult run = run_command(
+      "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --samples 1 --sequence 8 --steps 4 --learning-rate 1e30",
+      scratch.path());
+  CHECK(run.status == 0);
+  CHECK(text_has(run.err, "plumbline: note: the loss of update "));
+  CHECK(text_has(run.err, " is not a finite number: the training diverged"));
+  CHECK_FALSE(text_has(run.out, "-nan"));
+}
+
+TEST_CASE(
+    "a synchronous run goes on for more steps, to the bits of the longer run; others are refused by their steps") {
+  const ScratchDirectory scratch;
+  const auto train = [&](const std::string& schedule, const std::string& more) {
+    return run_command("plumbline train " + schedule + " -p 2 -m 2 --network gpt-tiny " + more, scratch.path());
+  };
+  const auto saved = [](const std::string& schedule, const std::string& steps) {
+    return "--checkpoint " + schedule + " --losses - --steps " + steps;
+  };
+  REQUIRE(train("1f1b", saved("1f1b", "2")).status == 0);
+  CHECK(train("1f1b", saved("1f1b", "4 --resume")).out == train("1f1b", "--losses - --steps 4").out);
+  const auto resumed = [&](const std::string& schedule, const std::string& more) {
+    return train(schedule, saved(schedule, more) + " --resume").err;
+  };
+  CHECK(text_has(resumed("1f1b", "3"), "run.steps: the checkpoint was saved with '4', this run has '3'"));
+  CHECK(text_has(resumed("1f1b", "8 --decay cosine"),
+                 "run.learning_rate: the checkpoint was saved with 'constant 0.001, "));
+  const std::string wider = "plumbline train 1f1b -p 2 -m 4 --network gpt-tiny --resume " + saved("1f1b", "8");
+  CHECK(text_has(run_command(wider, scratch.path()).err,
+                 "run.schedule: the checkpoint was saved with '1f1b, 2 devices, 2 microbatches per update ("));
+  REQUIRE(train("pipemare", saved("pipemare", "2")).status == 0);
+  CHECK(text_has(resumed("pipemare", "4"), "run.steps: the checkpoint was saved with '2', this run has '4'"));
 }
 
 TEST_CASE("a run that is to be resumed where nothing was saved says that it starts from the beginning") {

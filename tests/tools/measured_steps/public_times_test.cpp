@@ -170,11 +170,11 @@ TEST_CASE("steps are predicted on devices whose tables no step has fitted") {
     const std::vector<MeasuredJob> jobs = published_jobs(data);
     return step_error(jobs, predicted_steps_s(jobs, nullptr));
   };
-  CHECK(error_of("nemo") < 0.109);
-  CHECK(error_of("simumax") < 0.052);
+  CHECK(error_of("nemo") < 0.111);
+  CHECK(error_of("simumax") < 0.027);
   CHECK(error_of("megatron-moe") < 0.115);
   CHECK(error_of("bigscience") < 0.087);
-  CHECK(error_of("megatron-bridge") < 0.098);
+  CHECK(error_of("megatron-bridge") < 0.088);
 }
 
 }  // namespace plumb

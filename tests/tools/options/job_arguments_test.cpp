@@ -14,9 +14,16 @@ namespace plumb {
 TEST_CASE("shard groups, compressed gradients and storage devices describe a job, each as its option says") {
   CHECK(!JobArguments{}.any());
   JobArguments arguments;
-  arguments.shard_group = 8;
+  arguments.shard_group = "8";
   CHECK(arguments.any());
-  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).shard_group == 8);
+  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).shard_groups == ShardGroups::of(8));
+  arguments.shard_group = "optimizer=64,weights=8";
+  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).shard_groups == ShardGroups{8, 0, 64});
+  for (const char* wrong : {"0", "eight", "8,8", "weights", "weights=", "weights=0", "weight=8", "weights=8,,", "-8"}) {
+    CAPTURE(wrong);
+    arguments.shard_group = wrong;
+    CHECK_THROWS_AS(arguments.parallelism({}, MatrixFormat::kBf16), Error);
+  }
   arguments = {};
   arguments.compress_gradients = 0.25;
   CHECK(arguments.any());

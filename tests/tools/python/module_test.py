@@ -5,7 +5,9 @@
 """
 import gc
 import json
+import math
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -129,6 +131,71 @@ class PlansAndComparisons(unittest.TestCase):
             plumbline._core.options("simulat")
 
 
+class Arguments(unittest.TestCase):
+    """What scripts have at hand is taken, and what is refused is named in one short line."""
+
+    def refused(self, call, *words):
+        with self.assertRaises(plumbline.Error) as raised:
+            call()
+        for word in words:
+            self.assertIn(word, str(raised.exception))
+        self.assertLess(len(str(raised.exception)), 200)
+
+    def test_paths_are_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "mine.txt")
+            path.write_text("d0: 0F0 0B0\n")
+            run = plumbline.simulate(path, cost="F=1,B=2")
+            self.assertEqual(run.makespan_ns, 3_000_000)
+            self.assertTrue(plumbline.validate(path))
+            self.assertEqual(plumbline.ask({"ask": "validate", "schedule": path})["status"], 0)
+            timeline = pathlib.Path(folder, "b.json")
+            timeline.write_text(run.json())
+            other = plumbline.simulate(path, cost="F=2,B=2")  # is not taken for the file of the same name
+            compared = plumbline.compare(timeline, other)
+            self.assertEqual(compared.document["makespan_ns"]["measured"], 4_000_000)
+
+    def test_texts_of_schedules_and_runs_are_taken_for_what_they_are(self):
+        made = plumbline.schedule("1f1b", devices=2, microbatches=2)
+        run = plumbline.simulate(made.text, cost="F=1,B=2")
+        self.assertEqual(run.makespan_ns, 9_000_000)
+        self.assertEqual(plumbline.simulate("d0: 0F0 0B0\n", cost="F=1,B=2").makespan_ns, 3_000_000)
+        self.assertTrue(plumbline.compare(run.json(), run, max_error="0%"))
+
+    def test_what_is_no_run_and_no_schedule_is_refused_without_repeating_it(self):
+        run = plumbline.simulate("1f1b", devices=2, microbatches=2)
+        self.refused(lambda: plumbline.compare("x" * 96_000, run), "compare: a: a text of 96000 characters", "a Timeline")
+        self.refused(lambda: plumbline.compare(run, 3), "compare: b: int", "a Timeline")
+        self.refused(lambda: plumbline.simulate("y" * 3000, devices=2), "simulate: schedule: a text of 3000 characters")
+        self.refused(lambda: plumbline.simulate(3), "simulate: schedule: int")
+
+    def test_a_value_that_cannot_be_used_is_named(self):
+        for value, word in ((math.nan, "nan"), (math.inf, "inf"), (object(), "object"), (b"4", "bytes"), ({"a": 1}, "dict")):
+            self.refused(lambda: plumbline.simulate("1f1b", devices=2, microbatches=2, jitter=value), "simulate: jitter: " + word)
+        self.refused(lambda: plumbline.simulate("1f1b", devices=[2, 4], microbatches=2),
+                     "simulate: devices: an array of 2 values, expected a single value")
+        self.refused(lambda: plumbline.simulate("1f1b", devices=[], microbatches=2), "simulate: devices: an array of 0 values")
+        self.refused(lambda: plumbline.sweep("1f1b", devices=[], microbatches=2), "sweep: devices: no values")
+
+    def test_sweeps_take_lists_and_ranges(self):
+        expected = plumbline.sweep("gpipe", "1f1b", devices="2,3,4", microbatches=4, cost="F=1,B=2").rows
+        for devices in ([2, 3, 4], (2, 3, 4), range(2, 5)):
+            self.assertEqual(plumbline.sweep("gpipe", "1f1b", devices=devices, microbatches=4, cost="F=1,B=2").rows, expected)
+        self.assertEqual(plumbline.sweep(["gpipe", "1f1b"], devices="2,3,4", microbatches=4, cost="F=1,B=2").rows, expected)
+
+    @unittest.skipIf(numpy is None, "numpy is missing")
+    def test_numbers_and_arrays_of_numpy_are_taken(self):
+        for p in numpy.arange(2, 5):
+            run = plumbline.simulate("gpipe", devices=p, microbatches=numpy.int32(8), cost="F=1,B=2", jitter=numpy.float64(0))
+            self.assertAlmostEqual(run.bubble_fraction, float(p - 1) / (8 + p - 1))
+        swept = plumbline.sweep("1f1b", devices=numpy.arange(2, 5), microbatches=4, cost="F=1,B=2")
+        self.assertEqual([row["p"] for row in swept.rows], ["2", "3", "4"])
+
+    def test_an_unknown_report_is_told_the_known_ones(self):
+        run = plumbline.simulate("1f1b", devices=2, microbatches=2)
+        self.refused(lambda: run.report("json"), "unknown report 'json'", "html", "svg", "csv", "pdf", "trace")
+
+
 class SearchesCampaignsAndTraces(unittest.TestCase):
     def test_search_is_that_of_the_program_and_its_order_takes_as_long_as_it_says(self):
         size = ["-p", "4", "-m", "6", "--cost", "F=1,I=1,W=1", "--memory-limit", "3", "--simulations", "50", "--nodes", "50"]
@@ -244,6 +311,39 @@ class Plots(unittest.TestCase):
         picture = run.report("svg")
         for colour in drawn:
             self.assertIn(colour, picture)
+
+    def test_both_halves_of_an_overlapped_pair_can_be_seen(self):
+        from plumbline import plots
+        for name, p, m in (("pipemare", 4, 2), ("dualpipe", 4, 8)):
+            run = plumbline.simulate(name, devices=p, microbatches=m, cost="F=1,B=2")
+            bars = [bar.get_bbox() for bar in plots.timeline(run).patches]
+            compute = run.spans.lane == plumbline.LANES.index("compute")
+            self.assertEqual(len(bars), int((compute & (run.spans.end_ns > run.spans.start_ns)).sum()))
+            self.assertTrue(any(bar.height < 0.5 for bar in bars))
+            for k, bar in enumerate(bars):
+                for other in bars[:k]:
+                    wide = min(bar.x1, other.x1) - max(bar.x0, other.x0)
+                    high = min(max(bar.y0, bar.y1), max(other.y0, other.y1)) - max(min(bar.y0, bar.y1), min(other.y0, other.y1))
+                    self.assertFalse(wide > 1e-6 and high > 1e-6, f"{name}: two bars lie over each other")
+
+    def test_the_labels_of_axes_are_inside_the_picture(self):
+        from plumbline import plots
+        run = plumbline.simulate("1f1b", devices=4, microbatches=8, cost="F=1,B=2")
+        points = plumbline.sweep("gpipe", "1f1b", devices="4", microbatches="8", cost="F=1,B=2")
+        for axes in (plots.timeline(run), plots.memory(run), plots.bubble_against_memory(points)):
+            figure = axes.get_figure()
+            figure.canvas.draw()
+            for label in (axes.xaxis.label, axes.yaxis.label):
+                box = label.get_window_extent()
+                self.assertTrue(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1,
+                                label.get_text())
+
+    def test_memory_of_abstract_costs_is_drawn_in_stashes(self):
+        from plumbline import plots
+        run = plumbline.simulate("1f1b", devices=4, microbatches=8, cost="F=1,B=2")
+        axes = plots.memory(run)
+        self.assertEqual([max(line.get_ydata()) for line in axes.get_lines()], [4, 3, 2, 1])  # p - rank
+        self.assertIn("stashes", axes.get_ylabel())
 
     def test_memory_and_sweeps_are_drawn_with_their_numbers(self):
         from plumbline import plots

@@ -4,6 +4,7 @@
 
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_timeline.hpp"
+#include "tools/terminal/notes.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -29,7 +30,7 @@ TEST_CASE("the table of a PDF picture says where each of its objects begins") {
     const std::string begin = std::to_string(object) + " 0 obj\n";
     CHECK(pdf.compare(std::stoul(pdf.substr(line, 10)), begin.size(), begin) == 0);
   }
-  CHECK(pdf.find("(a \\(b\\) \\\\ \\265 ?)") != std::string::npos);
+  CHECK(pdf.find("(a \\(b\\) \\\\ \\265 \\374)") != std::string::npos);
 }
 
 TEST_CASE("a PDF picture has the width and the caption that were asked for, and idle time is hatched by its cause") {
@@ -42,6 +43,19 @@ TEST_CASE("a PDF picture has the width and the caption that were asked for, and 
   CHECK(pdf.find("/PatternType 1") != std::string::npos);
   CHECK(pdf.find("(idle: warm-up)") != std::string::npos);
   CHECK(pdf_report(timeline).find(" 453.54 ") != std::string::npos);
+}
+
+TEST_CASE("letters of Latin-1 and Greek ones are in a PDF picture, and what its fonts lack is said") {
+  const CollectedNotes notes;
+  const Timeline timeline = synthetic_timeline({.devices = 2, .microbatches = 2});
+  const std::string pdf = pdf_report(timeline, {.caption = "τ = 3 — naïve Größe"});
+  CHECK(pdf.find("/F2 7.0 Tf 44.00 ") != std::string::npos);
+  CHECK(pdf.find("(t) Tj /F1 7.0 Tf ( = 3 \\227 na\\357ve Gr\\366\\337e) Tj ET") != std::string::npos);
+  CHECK(pdf.find("/BaseFont /Symbol") != std::string::npos);
+  CHECK(notes.lines().empty());
+  CHECK(pdf_report(timeline, {.caption = "漢字 and 漢"}).find("(?? and ?)") != std::string::npos);
+  REQUIRE(notes.lines().size() == 1);
+  CHECK(notes.lines()[0].find("PDF pictures lack 字 漢,") != std::string::npos);
 }
 
 TEST_CASE("ten times the microbatches do not make a long PDF picture larger than its hairs allow") {

@@ -13,6 +13,7 @@
 #include "models/ground/error.hpp"
 #include "tests/support/synthetic_timeline.hpp"
 #include "tools/reports/report_palette.hpp"
+#include "tools/terminal/notes.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -104,6 +105,21 @@ TEST_CASE("a PNG picture has the width and the caption that were asked for") {
   CHECK(plain.width == 1004);
   CHECK(said.height == doctest::Approx(plain.height + 300 * 10 / 72).epsilon(0.01));
   CHECK(pixels_of(said, "#18222d") > pixels_of(plain, "#18222d"));
+}
+
+TEST_CASE("letters beyond ASCII are drawn, and those that are not are said") {
+  if (!why_no_png().empty()) return;
+  const CollectedNotes notes;
+  const Timeline timeline = synthetic_timeline({.devices = 2, .microbatches = 2});
+  const auto ink = [&](const char* words) {
+    return pixels_of(read_png(png_report(timeline, {.caption = words})), "#18222d");
+  };
+  CHECK(ink("uuuuuuuu") < ink("üüüüüüüü"));
+  CHECK(ink("τττττττ") != ink("???????"));
+  CHECK(notes.lines().empty());
+  CHECK(ink("漢字") == ink("??"));
+  REQUIRE(notes.lines().size() == 1);
+  CHECK(notes.lines()[0].find("PNG pictures lack 字 漢,") != std::string::npos);
 }
 
 TEST_CASE("a program without AGG says so in place of a PNG") {

@@ -50,6 +50,19 @@ TEST_CASE("a picture for paper has its width in cm, text of the same size, and i
   CHECK(svg_report(timeline).find("cm\"") == std::string::npos);
 }
 
+TEST_CASE("a long subtitle goes on in further lines, and what is below it goes down") {
+  Timeline timeline = synthetic_timeline({.devices = 2, .microbatches = 2});
+  const std::string shorter = svg_report(timeline);
+  timeline.machine =
+      "a-network on a-cluster, tp 2, dp 4, zero 1, layers 13,13,12,12; rates fitted to fifty-one measured steps";
+  const std::string longer = svg_report(timeline);
+  CHECK(longer.find("…") == std::string::npos);
+  CHECK(longer.find("measured steps</text>") != std::string::npos);
+  CHECK(shorter.find("y=\"96\"") != std::string::npos);
+  CHECK(longer.find("y=\"96\"") == std::string::npos);
+  CHECK(longer.find("y=\"114\"") != std::string::npos);
+}
+
 TEST_CASE("text is broken at blanks, and a long word stays whole") {
   CHECK(wrapped_text("ab cd  ef\ngh", 5) == std::vector<std::string>{"ab cd", "ef gh"});
   CHECK(wrapped_text("abcdefgh ij", 4) == std::vector<std::string>{"abcdefgh", "ij"});

@@ -80,8 +80,15 @@ class Timeline:
     @property
     def memory(self) -> Columns:
         """Memory curves. Arrays of shape (points,), by device, then time: device, time_ns, memory_class (index into
-        MEMORY_CLASSES) and bytes, which are alive in that class from then on."""
+        MEMORY_CLASSES) and bytes, which are alive in that class from then on. Empty for abstract costs: see `stashes`."""
         return self._columns("memory")
+
+    @property
+    def stashes(self) -> Columns:
+        """What is held over time, where costs are abstract and bytes unknown. Arrays of shape (points,), by device, then
+        time: device, time_ns and amount from then on, in activations of one microbatch on 1/p of the model. Otherwise
+        empty."""
+        return self._columns("stashes")
 
     def json(self) -> str:
         """The timeline document as `plumbline simulate --json` writes it; a summary if there are no spans."""

@@ -1,5 +1,5 @@
 """Pictures for papers, with matplotlib. Every function draws into `axes`, or into new ones, and returns them."""
-from typing import Any, Optional
+from typing import Any, Iterator, Optional, Tuple
 
 from . import _core
 from .documents import Sweep, Timeline
@@ -8,7 +8,7 @@ from .documents import Sweep, Timeline
 def _new_axes(axes: Optional[Any]) -> Any:
     import matplotlib.pyplot
 
-    return axes if axes is not None else matplotlib.pyplot.subplots(figsize=(6.4, 2.4))[1]
+    return axes if axes is not None else matplotlib.pyplot.subplots(figsize=(6.4, 2.4), constrained_layout=True)[1]
 
 
 def _readable_on(colour: str) -> str:
@@ -18,25 +18,43 @@ def _readable_on(colour: str) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
 
 
+def _bars(run: Timeline) -> Iterator[Tuple[int, int, int, float, float]]:
+    """What a timeline draws: span, start and end in ns, and where its bar's upper edge and height are, in rows from the
+    middle of its own. The members of an overlapped pair share the pair's interval and half a row each."""
+    spans = run.spans
+    compute = _core.LANES.index("compute")
+    drawn = [i for i in range(len(spans)) if spans.lane[i] == compute and spans.start_ns[i] < spans.end_ns[i]]
+    k = 0
+    while k < len(drawn):
+        i = drawn[k]
+        start, end = int(spans.start_ns[i]), int(spans.end_ns[i])
+        k += 1
+        if k == len(drawn) or spans.device[drawn[k]] != spans.device[i] or spans.start_ns[drawn[k]] >= end:
+            yield i, start, end, -0.45, 0.9
+            continue
+        end = max(end, int(spans.end_ns[drawn[k]]))
+        yield i, start, end, -0.45, 0.45
+        yield drawn[k], start, end, 0, 0.45
+        k += 1
+
+
 def timeline(run: Timeline, axes: Optional[Any] = None) -> Any:
-    """Compute spans over time in ms, a row per device, a colour per op, the microbatch in every span that has room."""
+    """Compute spans over time in ms, a row per device, a colour per op, the microbatch in every span that has room.
+    Two actions at once (an overlapped pair) have half of the row each."""
     axes = _new_axes(axes)
     spans = run.spans
     colours = dict(zip(_core.OPS, _core.OP_COLOURS))
-    compute = _core.LANES.index("compute")
     seen = set()
-    for i in range(len(spans)):
-        if spans.lane[i] != compute or spans.start_ns[i] == spans.end_ns[i]:
-            continue
+    for i, start_ns, end_ns, top, height in _bars(run):
         op = _core.OPS[spans.op[i]]
-        start, width = spans.start_ns[i] / 1e6, (spans.end_ns[i] - spans.start_ns[i]) / 1e6
+        start, width = start_ns / 1e6, (end_ns - start_ns) / 1e6
         label = None if op in seen else op
         seen.add(op)
-        axes.barh(spans.device[i], width, left=start, height=0.9, color=colours[op], edgecolor="black",
-                  linewidth=0.3, label=label)
+        axes.barh(spans.device[i] + top, width, left=start, height=height, align="edge", color=colours[op],
+                  edgecolor="black", linewidth=0.3, label=label)
         if width * 1e6 * 60 > run.makespan_ns:
-            axes.text(start + width / 2, spans.device[i], str(spans.microbatch[i]), ha="center", va="center", fontsize=6,
-                      color=_readable_on(colours[op]))
+            axes.text(start + width / 2, spans.device[i] + top + height / 2, str(spans.microbatch[i]), ha="center",
+                      va="center", fontsize=6 if height > 0.5 else 4, color=_readable_on(colours[op]))
     axes.invert_yaxis()
     axes.set_yticks(sorted({int(device) for device in spans.device}))
     axes.set_xlabel("time (ms)")
@@ -62,13 +80,21 @@ def memory_of(run: Timeline, device: int) -> Any:
 
 
 def memory(run: Timeline, axes: Optional[Any] = None) -> Any:
-    """Memory over time in GiB, a line per device."""
+    """Memory over time in GiB, a line per device; of a run with abstract costs, in stashes of 1/p of the model."""
+    in_bytes = len(run.memory) > 0
+    if not in_bytes and len(run.stashes) == 0:
+        raise _core.Error("memory: this run holds nothing over time, expected one with activations")
     axes = _new_axes(axes)
     for device in range(len(run.devices)):
-        times, amounts = memory_of(run, device)
-        axes.step(times / 1e6, amounts / 2**30, where="post", label=f"device {device}")
+        if in_bytes:
+            times, amounts = memory_of(run, device)
+            amounts = amounts / 2**30
+        else:
+            times = run.stashes.time_ns[run.stashes.device == device]
+            amounts = run.stashes.amount[run.stashes.device == device]
+        axes.step(times / 1e6, amounts, where="post", label=f"device {device}")
     axes.set_xlabel("time (ms)")
-    axes.set_ylabel("memory (GiB)")
+    axes.set_ylabel("memory (GiB)" if in_bytes else "stashes of 1/p of the model")
     axes.legend(fontsize=6)
     return axes
 
@@ -80,6 +106,7 @@ def bubble_against_memory(points: Sweep, axes: Optional[Any] = None) -> Any:
     axes.scatter(xs, ys, s=12)
     for row, x, y in zip(points.rows, xs, ys):
         axes.annotate(row["schedule"], (x, y), fontsize=6, xytext=(2, 2), textcoords="offset points")
+    axes.margins(0.08, 0.12)  # room for the names
     axes.set_xlabel("peak of the fullest device, in activations of 1/p of the model")
     axes.set_ylabel("bubble fraction")
     return axes

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/versions/delays.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/replay.hpp"
@@ -66,6 +67,17 @@ TEST_CASE("halves of acco read the weights that were there a half before, and no
     CHECK(reads.backward.at({microbatch, 0}) == reads.forward.at({microbatch, 0}));
   }
   CHECK(most_versions(schedule) == std::vector<std::int64_t>{1, 1, 1});
+}
+
+TEST_CASE(
+    "every gradient of acco and of delayed parameter updates is applied one version after the one it was made with") {
+  for (const std::string rule : {"acco", "dpu"}) {
+    const Schedule schedule = accumulated(3, 6, 6, rule);
+    for (const StageDelays& delays : stage_delays(schedule, lowered(schedule))) {
+      CHECK(mean_delay(delays.forward) == 1);
+      CHECK(mean_delay(delays.backward) == 1);
+    }
+  }
 }
 
 TEST_CASE("gradients that wait for their update while the next ones begin are a second block") {

@@ -80,6 +80,7 @@ TEST_CASE("an action that is missing in every step of a real trace is named with
         "rank2: has a backward, but not the forward '2F3' in step 0; expected at least one whole step: trace from one "
         "step's begin to another's end");
   CHECK(refusal_of_steps(thinned("zb-h1", without("PP:2W3"))).starts_with("rank2: has '2I3', but not '2W3' in step 0"));
+  CHECK(refusal_of_steps(thinned("zb-h1", without("PP:2I3"))).starts_with("rank2: has '2W3', but not '2I3' in step 0"));
   const Kept no_third = [](const Json& event) {
     const std::string name = event.at("name");
     return name != "PP:2F3" && name != "PP:2I3" && name != "PP:2W3";

@@ -10,6 +10,7 @@
 #include "sim/traces/readers/runtime_ranges.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/sim/traces/trace_text.hpp"
+#include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -201,6 +202,35 @@ TEST_CASE("a graph that a range of the host launches is its work, with all kerne
       kernel("gemm", 30, 70, 5, kStream, R"(, "graph node id": 2)"),
   };
   CHECK(work_of(read_traced_run({testing::trace_of(0, 1, events)}).timeline(), 0) == Times{{0, 50'000}});
+}
+
+TEST_CASE("a run over NCCL that was traced without its GPU is refused: what its host did is not its work") {
+  const auto refusal = [](std::vector<TraceFile> files) {
+    return testing::error_message([&] { read_traced_run(std::move(files)); });
+  };
+  const std::string expected =
+      "rank0: the ranks talk by NCCL, so that GPUs ran the work, but the trace has no kernels; expected a profile with "
+      "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], of Nsight Systems with --trace=nvtx,cuda";
+  std::vector<TraceFile> files = testing::real_run("zb-h1");
+  for (TraceFile& file : files) {
+    file.bytes = testing::unpacked(file);
+    file.bytes.replace(file.bytes.find("\"gloo\""), 6, "\"nccl\"");
+  }
+  CHECK(refusal(files) == expected);
+  CHECK(refusal({testing::trace_of(
+            0, 1, {{"PP:0F0", "user_annotation", 0, 10}, {"nccl:send 0->1", "user_annotation", 11, 12}})}) == expected);
+}
+
+TEST_CASE("kernels and graphs that no range of a forward, or of a backward, launched are refused") {
+  const std::vector<TraceEvent> events = {{"PP:0F0", "user_annotation", 0, 10},
+                                          launch(2, 1),
+                                          kernel("gemm", 5, 30, 1),
+                                          {"PP:0B0", "user_annotation", 11, 20},
+                                          {"cudaGraphLaunch", "cuda_runtime", 22, 25, "\"correlation\": 5"},
+                                          kernel("gemm", 40, 80, 5, kStream, R"(, "graph node id": 1)")};
+  CHECK(testing::error_message([&] {
+          read_traced_run({testing::trace_of(0, 1, events)});
+        }).starts_with("rank0: none of the kernels and captured graphs was launched in a range of a backward; "));
 }
 
 TEST_CASE("without kernels the annotations of the busiest stream are the work") {

@@ -26,7 +26,9 @@ CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER
 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER,
                                           correlationId INTEGER, nameId INTEGER NOT NULL);
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, streamId INTEGER NOT NULL,
-                                         correlationId INTEGER, globalPid INTEGER, shortName INTEGER NOT NULL);)";
+                                         correlationId INTEGER, globalPid INTEGER, shortName INTEGER NOT NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER NOT NULL, end INTEGER NOT NULL, streamId INTEGER NOT NULL,
+                                              correlationId INTEGER, globalPid INTEGER, graphId INTEGER NOT NULL);)";
 constexpr std::int64_t kEpochNs = 1'700'000'000'000'000'000;
 
 /// Serialized ids of the k-th process and of one of its threads.
@@ -57,13 +59,19 @@ class Export {
 
   void launch(std::int64_t process, std::int64_t at, std::int64_t correlation, std::int64_t start, std::int64_t end,
               const std::string& kernel = "gemm") {
-    const std::string times = std::to_string(at) + ", " + std::to_string(at + 1);
-    run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (" + times + ", " + std::to_string(thread_id(process, 3)) +
-        ", " + std::to_string(correlation) + ", 0)");
+    call(process, at, correlation);
     run("INSERT OR IGNORE INTO StringIds VALUES (" + std::to_string(kernel.size()) + ", '" + kernel + "')");
     run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" + std::to_string(start) + ", " + std::to_string(end) +
         ", 7, " + std::to_string(correlation) + ", " + std::to_string(process_id(process)) + ", " +
         std::to_string(kernel.size()) + ")");
+  }
+
+  /// A captured graph, traced as one thing that ran.
+  void launch_graph(std::int64_t process, std::int64_t at, std::int64_t correlation, std::int64_t start,
+                    std::int64_t end) {
+    call(process, at, correlation);
+    run("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (" + std::to_string(start) + ", " + std::to_string(end) +
+        ", 7, " + std::to_string(correlation) + ", " + std::to_string(process_id(process)) + ", 3)");
   }
 
   TraceFile file(const std::string& name) const {
@@ -75,8 +83,30 @@ class Export {
   }
 
  private:
+  void call(std::int64_t process, std::int64_t at, std::int64_t correlation) {
+    const std::string times = std::to_string(at) + ", " + std::to_string(at + 1);
+    run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (" + times + ", " + std::to_string(thread_id(process, 3)) +
+        ", " + std::to_string(correlation) + ", 0)");
+  }
+
   sqlite3* database_ = nullptr;
 };
+
+/// What the host did in a real run, as an export of PyTorch under emit_nvtx has it: without ranks.
+TraceFile exported(const std::string& folder) {
+  Export data;
+  for (const TraceFile& file : testing::real_run(folder)) {
+    const RankTrace trace = read_kineto(testing::unpacked(file), file.name).at(0);
+    data.run("BEGIN");
+    for (const TraceRange& range : trace.ranges) {
+      const std::string suffix = range.kind == RangeKind::kOperator ? ", seq = 7, sizes = [[4]]" : "";
+      data.annotate(3 - trace.rank, range.name + suffix, range.start_ns - kEpochNs, range.end_ns - kEpochNs,
+                    range.thread);
+    }
+    data.run("COMMIT");
+  }
+  return data.file("run");
+}
 
 /// Two processes of Megatron-LM that run 1F1B with two microbatches, as `--nvtx-ranges` annotates their calls. Every
 /// forward takes 10 on the GPU, every backward 20, and their kernels run 5 after the host asked.
@@ -144,24 +174,56 @@ TEST_CASE("a real export of Nsight Systems: ranges, launches and kernels of its 
         }).starts_with("saxpy: has no NVTX ranges of a pipeline; expected 'PP:<action>' of PyTorch"));
 }
 
-TEST_CASE("the ranges of a real run read from an export are the same run as from its own traces") {
-  Export data;
-  for (const TraceFile& file : testing::real_run("zb-h1")) {
-    const RankTrace trace = read_kineto(testing::unpacked(file), file.name).at(0);
-    data.run("BEGIN");
-    for (const TraceRange& range : trace.ranges) {
-      const std::string suffix = range.kind == RangeKind::kOperator ? ", seq = 7, sizes = [[4]]" : "";
-      data.annotate(3 - trace.rank, range.name + suffix, range.start_ns - kEpochNs, range.end_ns - kEpochNs,
-                    range.thread);
-    }
-    data.run("COMMIT");
+TEST_CASE(
+    "a real run read from an export is the same run as from its own traces, also of the classes without actions") {
+  for (const char* folder : {"zb-h1", "class-gpipe", "class-1f1b"}) {
+    CAPTURE(folder);
+    const TracedRun expected = read_traced_run(testing::real_run(folder));
+    const TracedRun run = read_traced_run({exported(folder)});
+    CHECK(run.ranks == std::vector<std::int32_t>{0, 1, 2, 3});
+    CHECK(run.step_ns == expected.step_ns);
+    CHECK(run.timeline().spans == expected.timeline().spans);
+    CHECK(run.timeline().devices == expected.timeline().devices);
+    CHECK(run.known_profile().runtime == expected.known_profile().runtime);
+    CHECK(run.known_profile().stages == expected.known_profile().stages);
   }
-  const TracedRun expected = read_traced_run(testing::real_run("zb-h1"));
-  const TracedRun run = read_traced_run({data.file("run")});
-  CHECK(run.ranks == std::vector<std::int32_t>{0, 1, 2, 3});
-  CHECK(run.step_ns == expected.step_ns);
-  CHECK(run.timeline().spans == expected.timeline().spans);
-  CHECK(run.timeline().devices == expected.timeline().devices);
+}
+
+TEST_CASE(
+    "a captured graph that is traced as one thing is the work of the range that launched it, as its kernels are") {
+  const auto run_of = [](bool graphs) {
+    Export data;
+    std::int64_t correlation = 0;
+    const auto work = [&](std::int64_t process, const char* name, std::int64_t at, std::int64_t from, std::int64_t to) {
+      data.annotate(process, name, at, at + 5);
+      if (graphs) return data.launch_graph(process, at + 1, ++correlation, from, to);
+      data.launch(process, at + 1, ++correlation, from, (from + to) / 2);
+      data.launch(process, at + 2, ++correlation, (from + to) / 2, to);
+    };
+    work(0, "PP:0F0", 0, 10, 40);
+    work(1, "PP:1F0", 30, 50, 90);
+    work(1, "PP:1B0", 40, 90, 170);
+    work(0, "PP:0B0", 20, 180, 260);
+    return read_traced_run({data.file("node0")});
+  };
+  const TracedRun run = run_of(true);
+  CHECK(run.timeline().makespan == 250);  // from the first work on
+  CHECK(run.timeline().spans == run_of(false).timeline().spans);
+  CHECK(run.timeline().devices == run_of(false).timeline().devices);
+}
+
+TEST_CASE("processes of ScheduleGPipe on clocks that differ by more than a forward have no order of ranks") {
+  Export data;
+  for (const std::int64_t process : {0, 1}) {
+    data.annotate(process, "Forward 0", 10 * process, 10 * process + 9);
+    data.annotate(process, "Forward 1", 30 - 10 * process, 30 - 10 * process + 9);
+    data.annotate(process, "Backward 0", 50, 59);
+    data.annotate(process, "Backward 1", 60, 69);
+  }
+  CHECK(testing::error_message([&] {
+          read_traced_run({data.file("node0")});
+        }).find("so that the order of their ranks is not known; expected the processes of one pipeline") !=
+        std::string::npos);
 }
 
 TEST_CASE("Megatron-LM's calls tell forwards from backwards, warm-up tells ranks, and kernels when they ran") {
