@@ -11,9 +11,6 @@ import subprocess
 import sys
 
 EFFORT = '--simulations 5000'
-# Of rows where the number of stages per device is open: documents of eight stages each take longest to simulate.
-OPEN_EFFORT = '--simulations 1000'
-
 TIGHT = [(4, 12, 1), (4, 12, 1.5), (4, 12, 2), (8, 16, 2), (8, 16, 3), (8, 16, 4)]
 UNLIKE = [(cost, *size) for cost in ('F=2,I=3,W=1', 'F=5,I=6,W=4') for size in ((4, 12, 3), (8, 16, 6))]
 SLOW = [(comm, *size) for comm in (0.5, 1) for size in ((4, 12, 4), (8, 16, 8))]
@@ -36,17 +33,11 @@ CASES = [
       for p, m in ((4, 12), (8, 16)) for comm in (0.5, 1, 2)],
     *[('unequal stages, two per device', f'-p {p} -m {m} -v 2 --network {network} --cluster {cluster} --partition equal --memory-limit {limit}')
       for network, cluster, p, m, limit in NETWORKS],
-    *[('any number of stages', f'-p {p} -m {m} --memory-limit {limit} --cost F=1,I=1,W=1') for p, m, limit in TIGHT],
-    *[('any number of stages', f'-p {p} -m {m} --memory-limit {limit} --cost {cost}') for cost, p, m, limit in UNLIKE],
-    *[('any number of stages', f'-p {p} -m {m} --memory-limit {limit} --cost F=1,I=1,W=1,comm={comm}')
-      for comm, p, m, limit in SLOW],
-    *[('any number of stages', f'-p {p} -m {m} --network {network} --cluster {cluster} --partition equal --memory-limit {limit}')
-      for network, cluster, p, m, limit in NETWORKS],
 ]
 
 
 def row_of(program, kind, options):
-    command = f'search {options} {OPEN_EFFORT if kind.startswith("any") else EFFORT}'
+    command = f'search {options} {EFFORT}'
     done = subprocess.run([program, *command.split(), '--json', '-'], capture_output=True, text=True)
     if done.returncode not in (0, 3):
         sys.exit(f'{command}: {done.stderr}')
