@@ -2,12 +2,20 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "sim/order_search/candidate_options.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::int64_t kMostPassesOfVariants = 1'000'000;  ///< of a schedule with so many chunks
+constexpr std::int64_t kMostUnfolded = 4'194'304;          ///< stages times microbatches of lists without loops
+constexpr std::size_t kMostCombinations = 2'000;
+
+using OptionWords = std::map<std::string, std::string>;
 
 bool is_candidate(const ScheduleSpec& spec) {
   return spec.searched && spec.synchronous && !spec.inference && spec.alias_of.empty() &&
@@ -27,38 +35,95 @@ bool is_plain(const Schedule& schedule) {
          schedule.extras.empty() && !schedule.vocabulary;
 }
 
+/// The variants of one schedule with one number of chunks.
+class VariantMaker {
+ public:
+  VariantMaker(const ScheduleSpec& spec, const ScheduleParams& params,
+               const std::function<void(CatalogueCandidate)>& use)
+      : spec_(spec), params_(params), use_(use) {
+    base_ = std::string(spec.name);
+    if (params.chunks > 0) base_ += " v=" + std::to_string(params.chunks);
+  }
+
+  /// All variants, with searched schedules within `memory_limit`.
+  void make(double memory_limit) {
+    params_.memory_limit = memory_limit;
+    if (!add({})) return;
+    std::vector<std::pair<std::string, std::vector<std::string>>> choices;
+    std::size_t combinations = 1;
+    for (const ScheduleOption& option : spec_.options) {
+      const std::string key(option.name);
+      std::vector<std::string> possible{""};  // not given
+      for (const std::string& value : tried_values(option, params_.num_devices, params_.num_microbatches)) {
+        if (add({{key, value}})) possible.push_back(value);
+      }
+      combinations *= std::min(possible.size(), kMostCombinations);
+      choices.emplace_back(key, std::move(possible));
+    }
+    if (combinations > kMostCombinations) return;
+    for (std::size_t number = 0; number < combinations; ++number) {
+      OptionWords options;
+      std::size_t left = number;
+      for (const auto& [key, possible] : choices) {
+        const std::string& value = possible[left % possible.size()];
+        left /= possible.size();
+        if (!value.empty()) options[key] = value;
+      }
+      if (options.size() > 1) add(options);
+    }
+  }
+
+ private:
+  /// Whether such a variant exists; it is used if no other one has the same orders.
+  bool add(const OptionWords& options) {
+    if (passes_ > kMostPassesOfVariants) return false;
+    params_.options = options;
+    CatalogueCandidate made{.base = base_, .name = base_, .schedule = {}};
+    try {
+      made.schedule = generate(spec_.name, params_);
+    } catch (const Error&) {  // not of this size, or not within this memory
+      return false;
+    }
+    if (!is_plain(made.schedule)) return false;
+    for (const DeviceList& list : made.schedule.devices) passes_ += expanded_size(list);
+    const bool known = std::ranges::any_of(known_, [&](const Schedule& one) {
+      return one.devices == made.schedule.devices && one.placement == made.schedule.placement &&
+             one.recompute == made.schedule.recompute;
+    });
+    if (known) return true;
+    known_.push_back(made.schedule);
+    for (const auto& [key, value] : options) made.name += " " + key + "=" + value;
+    use_(std::move(made));
+    return true;
+  }
+
+  const ScheduleSpec& spec_;
+  ScheduleParams params_;
+  const std::function<void(CatalogueCandidate)>& use_;
+  std::string base_;
+  std::vector<Schedule> known_;
+  std::int64_t passes_ = 0;
+};
+
 }  // namespace
 
-std::vector<CatalogueCandidate> catalogue_candidates(const ScheduleParams& params, std::int64_t most_kept) {
-  std::vector<CatalogueCandidate> candidates;
-  double stages_per_device = 1;
-  const auto add = [&](const ScheduleSpec& spec, const std::map<std::string, std::string>& options) {
-    ScheduleParams asked = params;
-    asked.options = options;
-    asked.memory_limit *= stages_per_device;
-    try {
-      CatalogueCandidate made{.name = std::string(spec.name), .schedule = generate(spec.name, asked)};
-      for (const auto& [key, value] : options) made.name += " " + key + "=" + value;
-      const bool known = std::ranges::any_of(candidates, [&](const CatalogueCandidate& one) {
-        return one.name == made.name && one.schedule.devices == made.schedule.devices;
-      });
-      if (is_plain(made.schedule) && !known) candidates.push_back(std::move(made));
-    } catch (const Error&) {  // not of this size, or not within this memory
-    }
-  };
+void each_catalogue_candidate(const ScheduleParams& params, const std::vector<std::int32_t>& chunks,
+                              const std::function<void(CatalogueCandidate)>& use) {
+  constexpr std::int32_t kOwnNumber = 0;
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     if (!is_candidate(spec)) continue;
-    add(spec, {});
-    if (most_kept > 0 && spec.has_option("limit")) add(spec, {{"limit", std::to_string(most_kept)}});
-    // Searched schedules count stashes of a stage; where the limit is one of other units, the first one fits.
-    const bool counts = spec.placement == "v" && params.memory_limit > 0;
-    for (stages_per_device = 1; stages_per_device <= (counts ? 2 : 1); ++stages_per_device) {
-      if (spec.name == "zb-v") add(spec, {{"order", "search"}});
-      if (stages_per_device > 1) add(spec, {});
+    const bool over_chunks = spec.placement == "looped" || spec.placement == "zigzag";
+    for (const std::int32_t each : over_chunks ? chunks : std::vector<std::int32_t>{kOwnNumber}) {
+      const std::int64_t stages = std::int64_t{params.num_devices} * std::max(1, each);
+      if (!spec.folds && params.num_microbatches > kMostUnfolded / stages) continue;
+      ScheduleParams asked = params;
+      asked.chunks = each;
+      VariantMaker variants(spec, asked, use);
+      variants.make(params.memory_limit);
+      // Searched schedules count stashes of a stage; where the limit is one of other units, the first one fits.
+      if (spec.placement == "v" && params.memory_limit > 0) variants.make(2 * params.memory_limit);
     }
-    stages_per_device = 1;
   }
-  return candidates;
 }
 
 }  // namespace plumb

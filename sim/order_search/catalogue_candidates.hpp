@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,13 +12,18 @@ namespace plumb {
 
 /// A schedule of the catalogue, made for the sizes and the memory of a search.
 struct CatalogueCandidate {
-  std::string name;  ///< "1f1b limit=3"
+  std::string base;  ///< "gis v=4": its name and number of chunks, which all its variants share
+  std::string name;  ///< "gis v=4 group=4"
   Schedule schedule;
 };
 
-/// The synchronous schedules of the catalogue with one copy of every stage, whose devices do the passes of whole
-/// microbatches and nothing else (schedules that move stashes to other memories need those, too). Those with an option
-/// `limit` also with `most_kept` (0: not), `zb-v` also searched. What cannot have this size is left out.
-std::vector<CatalogueCandidate> catalogue_candidates(const ScheduleParams& params, std::int64_t most_kept);
+/// The synchronous schedules of the catalogue whose devices do the passes of whole microbatches and nothing else
+/// (schedules that move stashes to other memories need those, too), one after another: those over several chunks with
+/// each number in `chunks`, and with the values of all their options and of combinations of options
+/// (`candidate_options.hpp`). `params.memory_limit` is that of searched schedules. What cannot have this size is left
+/// out, and so is what has the same orders as another variant of the same schedule. Where the variants of a schedule
+/// have more than a million passes together, the last ones are left out.
+void each_catalogue_candidate(const ScheduleParams& params, const std::vector<std::int32_t>& chunks,
+                              const std::function<void(CatalogueCandidate)>& use);
 
 }  // namespace plumb

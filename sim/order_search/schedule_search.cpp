@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -29,13 +30,9 @@ constexpr std::int64_t kFewestNodes = 500;
 constexpr std::int64_t kTreesOfOrders = 10;  ///< branch and bound gets so many times the nodes of a repetend
 constexpr std::size_t kStepStarts = 3;
 constexpr int kMostFruitless = 1;  ///< larger repetends in a row whose trees did not end and that are no better
+constexpr std::int32_t kMostStagesOfBound = 2'000;  ///< chains between all blocks are looked at
+constexpr std::int64_t kFewestSteps = 10;           ///< simulations of a start
 constexpr Ticks kNoMakespan = std::numeric_limits<Ticks>::max();
-
-bool has_halves(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kW; });
-  });
-}
 
 /// Whether several devices hold a stage and take its microbatches in turn.
 bool has_shared_stages(const Schedule& schedule) {
@@ -56,6 +53,25 @@ std::int64_t passes_of(const Schedule& schedule) {
   return passes;
 }
 
+/// A placement that is searched from nothing.
+struct SearchedShape {
+  std::int32_t chunks = 1;  ///< stages per device
+  bool in_v = false;        ///< down the devices and back, otherwise round them
+
+  std::string name() const {
+    if (chunks == 1) return "one stage per device";
+    return std::string(chunks == 2 ? "two" : std::to_string(chunks)) + " stages per device" +
+           (in_v ? " in a V" : ", looped");
+  }
+};
+
+/// Of all orders with these passes on this placement.
+struct PlacedBound {
+  decltype(Schedule::placement) placement;
+  bool split = false;
+  Ticks bound = 0;
+};
+
 /// One search.
 class ScheduleSearcher {
  public:
@@ -75,10 +91,9 @@ class ScheduleSearcher {
 
  private:
   void search_all() {
-    for (const bool in_v : {false, true}) {
+    for (const SearchedShape& shape : shapes()) {
       for (const bool split : {false, true}) {
-        if (!(in_v ? search_.in_v : search_.straight) || !(split ? search_.split : search_.whole)) continue;
-        search_family(in_v, split);
+        if (split ? search_.split : search_.whole) search_family(shape, split);
       }
     }
     try_catalogue();
@@ -141,9 +156,19 @@ class ScheduleSearcher {
     return [given](const Action& action) { return given.contains({action.stage, action.op, action.microbatch}); };
   }
 
-  Schedule frame_of(bool in_v) const {
-    Schedule frame = looped_schedule("searched", search_.params, in_v ? 2 : 1, 1);
-    if (in_v) place_in_v(frame);
+  /// Placements that are searched from nothing.
+  std::vector<SearchedShape> shapes() const {
+    std::vector<SearchedShape> shapes;
+    const auto may_have = [&](std::int32_t chunks) { return search_.chunks == 0 || search_.chunks == chunks; };
+    if (search_.straight && may_have(1)) shapes.push_back({.chunks = 1});
+    if (search_.looped && search_.chunks != 1) shapes.push_back({.chunks = std::max(2, search_.chunks)});
+    if (search_.in_v && may_have(2)) shapes.push_back({.chunks = 2, .in_v = true});
+    return shapes;
+  }
+
+  Schedule frame_of(const SearchedShape& shape) const {
+    Schedule frame = looped_schedule("searched", search_.params, shape.chunks, 1);
+    if (shape.in_v) place_in_v(frame);
     return frame;
   }
 
@@ -161,27 +186,36 @@ class ScheduleSearcher {
 
   /// Simulates an order and keeps it where it fits.
   void offer(OrderOrigin origin, const std::string& name, Schedule schedule) {
+    std::optional<SearchedOrder> order = simulated(origin, name, std::move(schedule));
+    if (order) answer_.orders.push_back(std::move(*order));
+  }
+
+  /// None: does not fit.
+  std::optional<SearchedOrder> simulated(OrderOrigin origin, const std::string& name, Schedule schedule) const {
     OrderRun run = search_.run(schedule);
     run.options.spans = run.options.memory_curve = false;
     const Timeline timeline = simulate_summary(schedule, run.costs, run.cluster, run.lowering, run.options);
-    if (run.fits && !run.fits(timeline)) return;
-    answer_.orders.push_back(
-        {.origin = origin, .name = name, .schedule = std::move(schedule), .timeline = timeline, .bound = 0});
+    if (run.fits && !run.fits(timeline)) return std::nullopt;
+    return SearchedOrder{
+        .origin = origin, .name = name, .base = "", .schedule = std::move(schedule), .timeline = timeline, .bound = 0};
   }
 
-  void search_family(bool in_v, bool split) {
+  void search_family(const SearchedShape& shape, bool split) {
     SearchedFamily family;
-    family.name = std::string(in_v ? "two stages per device in a V" : "one stage per device") +
-                  (split ? ", split backwards" : ", whole backwards");
+    family.name = shape.name() + (split ? ", split backwards" : ", whole backwards");
     try {
-      const Schedule frame = frame_of(in_v);
+      const Schedule frame = frame_of(shape);
+      if (frame.num_stages > kMostStagesOfBound) {
+        throw Error(std::to_string(frame.num_stages) + " stages, expected at most " +
+                    std::to_string(kMostStagesOfBound));
+      }
       const BlockProblem problem = blocks_of(frame, split);
       check_blocks(problem, family.name);
       family.bound = least_makespan(problem, search_.params.num_microbatches);
       family.rate = least_rate(problem);
       const BlockOrders best = search_repetends(frame, problem, family);
       prove(frame, problem, best, family);
-      bounds_[{in_v, split}] = family.bound;
+      bounds_.push_back({.placement = frame.placement, .split = split, .bound = family.bound});
     } catch (const Error& error) {
       family.refused = error.what();
     }
@@ -234,55 +268,92 @@ class ScheduleSearcher {
     }
   }
 
-  /// How many microbatches every device may keep of a straight pipeline's stages; 0: any number.
-  std::int64_t most_kept() const {
-    const BlockProblem problem = blocks_of(frame_of(false), false);
-    std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    for (const WorkBlock& block : problem.blocks) {
-      const std::int64_t limit = problem.limits[static_cast<std::size_t>(block.devices.front())];
-      if (block.stash > 0) most = std::min(most, limit / block.stash);
-    }
-    return most > 0 && most < search_.params.num_microbatches ? most : 0;
-  }
-
   /// Whether the search is about schedules of this placement and these passes.
   bool is_asked_for(const Schedule& schedule) const {
     if (!(has_halves(schedule) ? search_.split : search_.whole)) return false;
-    if (search_.straight && search_.in_v) return true;
-    return frame_of(search_.in_v).placement == schedule.placement;
+    const std::int32_t p = search_.params.num_devices;
+    if (search_.chunks > 0 && schedule.num_stages != search_.chunks * p) return false;
+    if (search_.straight && search_.looped && search_.in_v) return true;
+    const std::int32_t chunks = schedule.num_stages / p;
+    const auto is_placed = [&](const SearchedShape& shape) {
+      return schedule.num_stages == chunks * p && frame_of(shape).placement == schedule.placement;
+    };
+    return (search_.straight && is_placed({.chunks = 1})) ||
+           (search_.looped && chunks > 1 && is_placed({.chunks = chunks})) ||
+           (search_.in_v && is_placed({.chunks = 2, .in_v = true}));
   }
 
   void try_catalogue() {
-    for (CatalogueCandidate& candidate : catalogue_candidates(search_.params, most_kept())) {
-      if (!is_asked_for(candidate.schedule)) continue;
+    std::vector<std::int32_t> chunks{search_.chunks};
+    if (search_.chunks == 0) {
+      chunks.resize(kMostChunks);
+      std::iota(chunks.begin(), chunks.end(), 1);
+    }
+    each_catalogue_candidate(search_.params, chunks, [&](CatalogueCandidate candidate) {
+      if (!is_asked_for(candidate.schedule)) return;
       ++answer_.catalogue_tried;
-      const std::size_t before = answer_.orders.size();
       try {
-        offer(OrderOrigin::kCatalogue, candidate.name, std::move(candidate.schedule));
+        std::optional<SearchedOrder> order =
+            simulated(OrderOrigin::kCatalogue, candidate.name, std::move(candidate.schedule));
+        if (!order) return;
+        ++answer_.catalogue_fits;
+        order->base = candidate.base;
+        keep_best_variant(std::move(*order));
       } catch (const Error&) {  // no costs for so many stages, or it hangs as this runtime sends
       }
-      answer_.catalogue_fits += static_cast<std::int64_t>(answer_.orders.size() - before);
+    });
+  }
+
+  void keep_best_variant(SearchedOrder order) {
+    const auto known = std::ranges::find(answer_.orders, order.base, &SearchedOrder::base);
+    if (known == answer_.orders.end()) {
+      answer_.orders.push_back(std::move(order));
+    } else if (order.timeline.makespan < known->timeline.makespan) {
+      *known = std::move(order);
     }
   }
 
+  /// Half of the simulations from all orders, best first, the other half from the three best; all from few orders.
   void take_steps() {
-    sort();
-    std::vector<std::size_t> starts;
-    for (std::size_t i = 0; i < answer_.orders.size() && starts.size() < kStepStarts; ++i) {
-      const SearchedOrder& order = answer_.orders[i];
-      if (!why_no_steps(order.schedule).empty() || passes_of(order.schedule) > kMostPassesOfSteps) continue;
-      starts.push_back(i);
+    const std::int64_t half = search_.simulations / 2;
+    const auto most = static_cast<std::size_t>(half / kFewestSteps);
+    std::vector<SearchedOrder> starts = step_starts(most);
+    if (starts.size() <= kStepStarts) {
+      take_steps_from(step_starts(kStepStarts), search_.simulations, search_.seed);
+    } else {
+      take_steps_from(starts, half, search_.seed);
+      take_steps_from(step_starts(kStepStarts), search_.simulations - half, search_.seed + 1);
     }
-    for (const std::size_t i : starts) {
-      const SearchedOrder start = answer_.orders[i];
-      const std::int64_t share = search_.simulations / static_cast<std::int64_t>(starts.size());
+  }
+
+  /// The best orders that can be changed in steps, at most so many.
+  std::vector<SearchedOrder> step_starts(std::size_t most) {
+    sort();
+    std::vector<SearchedOrder> starts;
+    for (const SearchedOrder& order : answer_.orders) {
+      if (starts.size() >= most) break;
+      if (!why_no_steps(order.schedule).empty() || passes_of(order.schedule) > kMostPassesOfSteps) continue;
+      starts.push_back(order);
+    }
+    return starts;
+  }
+
+  void take_steps_from(const std::vector<SearchedOrder>& starts, std::int64_t simulations, std::uint64_t seed) {
+    for (const SearchedOrder& start : starts) {
+      const std::int64_t share = simulations / static_cast<std::int64_t>(starts.size());
       if (share < 2) return;
       OrderRun run = search_.run(start.schedule);
       run.is_given = given();
-      ImprovedOrder improved = improve_order(start.schedule, run, share, search_.seed);
+      ImprovedOrder improved = improve_order(start.schedule, run, share, seed);
       answer_.simulations += improved.simulations;
       if (improved.makespan >= start.timeline.makespan) continue;
-      offer(OrderOrigin::kSteps, "steps from: " + start.name, std::move(improved.schedule));
+      const std::string name = start.origin == OrderOrigin::kSteps ? start.name : "steps from: " + start.name;
+      const auto known = std::ranges::find(answer_.orders, name, &SearchedOrder::name);
+      if (known != answer_.orders.end()) {
+        if (known->timeline.makespan <= improved.makespan) continue;
+        answer_.orders.erase(known);
+      }
+      offer(OrderOrigin::kSteps, name, std::move(improved.schedule));
     }
   }
 
@@ -307,31 +378,39 @@ class ScheduleSearcher {
     return least_makespan_with_pairs(problem, work, microbatches_of(problem));
   }
 
-  Ticks bound_of(const SearchedOrder& order) const {
+  Ticks bound_of(const SearchedOrder& order) {
     const Schedule& schedule = order.schedule;
-    if (!why_no_blocks(schedule).empty()) return 0;
+    if (!why_no_blocks(schedule).empty() || schedule.num_stages > kMostStagesOfBound) return 0;
     if (has_overlapped_pairs(schedule)) return bound_of_pairs(schedule);
     const bool split = has_halves(schedule);
     if (search_.start) {
       const Ticks known = bounds_of_fills_[split ? 1 : 0];
       return known > 0 ? known : bound_of_blocks(blocks_of(schedule, split));
     }
-    for (const bool in_v : {false, true}) {
-      const auto known = bounds_.find({in_v, split});
-      if (known != bounds_.end() && frame_of(in_v).placement == schedule.placement) return known->second;
-    }
-    return bound_of_blocks(blocks_of(schedule, split));
+    const auto known = std::ranges::find_if(bounds_, [&](const PlacedBound& bound) {
+      return bound.split == split && bound.placement == schedule.placement;
+    });
+    if (known != bounds_.end()) return known->bound;
+    const Ticks bound = bound_of_blocks(blocks_of(schedule, split));
+    bounds_.push_back({.placement = schedule.placement, .split = split, .bound = bound});
+    return bound;
   }
 
   Ticks bound_of_blocks(const BlockProblem& problem) const { return least_makespan(problem, microbatches_of(problem)); }
 
   const ScheduleSearch& search_;
   ScheduleSearchAnswer answer_;
-  std::map<std::pair<bool, bool>, Ticks> bounds_;  ///< of families: in a V, split
-  std::array<Ticks, 2> bounds_of_fills_{};         ///< of a start with open orders: whole, split; 0: not known
+  std::vector<PlacedBound> bounds_;         ///< of orders with the same placement and passes
+  std::array<Ticks, 2> bounds_of_fills_{};  ///< of a start with open orders: whole, split; 0: not known
 };
 
 }  // namespace
+
+bool has_halves(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kW; });
+  });
+}
 
 const SearchedOrder* ScheduleSearchAnswer::best_of_catalogue() const {
   const auto found = std::ranges::find(orders, OrderOrigin::kCatalogue, &SearchedOrder::origin);

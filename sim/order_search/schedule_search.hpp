@@ -21,6 +21,8 @@ struct SearchStart {
   std::optional<RulesForSizes> rules = {};
 };
 
+inline constexpr std::int32_t kMostChunks = 8;
+
 /// What is searched, and how long. Efforts are counted, not timed: the same question has the same answer.
 struct ScheduleSearch {
   ScheduleParams params;  ///< p and m; costs and limit, for schedules of the catalogue that are searched themselves
@@ -30,9 +32,11 @@ struct ScheduleSearch {
   std::function<double(const Schedule&)> memory_limit;
   // Without one of these, only that placement or those passes are searched, in the catalogue, too.
   bool straight = true;               ///< one stage per device
+  bool looped = true;                 ///< several stages per device, round the devices
   bool in_v = true;                   ///< two stages per device in a V
   bool whole = true;                  ///< backwards in one piece
   bool split = true;                  ///< backwards in halves
+  std::int32_t chunks = 0;            ///< stages per device; 0: every number, in the catalogue up to `kMostChunks`
   std::int64_t most_repeated = 6;     ///< microbatches of a repetend
   std::int64_t nodes = 20'000;        ///< of the trees of each repetend; branch and bound gets ten times as many
   std::int64_t simulations = 20'000;  ///< of the local search
@@ -46,6 +50,7 @@ enum class OrderOrigin : std::uint8_t { kCatalogue, kRepetend, kExact, kSteps, k
 struct SearchedOrder {
   OrderOrigin origin = OrderOrigin::kCatalogue;
   std::string name;  ///< "1f1b limit=3"; "3 microbatches every 12 ms: straight, whole backwards"
+  std::string base;  ///< of a schedule of the catalogue: its name without options, "gis v=4"
   Schedule schedule;
   Timeline timeline;  ///< a summary
   Ticks bound = 0;    ///< on the makespan of every order of these passes on this placement; 0: not known
@@ -57,6 +62,9 @@ struct SearchedPeriod {
   Ticks period = 0;
   Ticks bound = 0;
 };
+
+/// Whether backwards are in halves (some of them).
+bool has_halves(const Schedule& schedule);
 
 /// A placement with its passes.
 struct SearchedFamily {
@@ -71,7 +79,7 @@ struct SearchedFamily {
 struct ScheduleSearchAnswer {
   std::vector<SearchedOrder> orders;  ///< shortest first; of as long ones those of the catalogue first
   std::vector<SearchedFamily> families;
-  std::int64_t catalogue_tried = 0;
+  std::int64_t catalogue_tried = 0;  ///< schedules of the catalogue, with every value of their options
   std::int64_t catalogue_fits = 0;
   std::int64_t nodes = 0;
   std::int64_t simulations = 0;
@@ -81,9 +89,10 @@ struct ScheduleSearchAnswer {
 };
 
 /// With a start: that one; where orders are open, all of them filled in, and branch and bound over those that keep what
-/// is given; where it has rules, their counts varied; then steps. Otherwise every schedule of the catalogue that fits;
-/// for every family the repetends with 1, 2, ... microbatches and, where it is small, branch and bound; then local
-/// search from the three best. Orders that do not fit are left out.
+/// is given; where it has rules, their counts varied; then steps. Otherwise the schedules of the catalogue, of whose
+/// variants that fit the best one is kept for each number of chunks; for every family the repetends with 1, 2, ...
+/// microbatches and, where it is small, branch and bound; then local search: with half of the simulations from all of
+/// these, best first, with the other half from the three best. Orders that do not fit are left out.
 ScheduleSearchAnswer search_schedules(const ScheduleSearch& search);
 
 }  // namespace plumb

@@ -20,8 +20,10 @@ namespace {
 constexpr std::int64_t kMostSearchedPasses = 1'000'000;
 constexpr std::int32_t kMostSearchedDevices = 1'000;
 
-constexpr std::array<std::string_view, 2> kPipelineShapes{"straight", "v"};
+constexpr std::array<std::string_view, 3> kPipelineShapes{"straight", "looped", "v"};
 constexpr std::array<std::string_view, 2> kBackwards{"whole", "split"};
+
+enum class PipelineShape : std::uint8_t { kStraight, kLooped, kV };
 
 enum class OneOrBoth : std::uint8_t { kFirst, kSecond, kBoth };
 
@@ -86,10 +88,13 @@ void SearchQuestion::add_to(OptionTable& options) {
   options.group("Pipeline")
       .whole("devices,p", devices, {.least = 1, .most = 1'000}, "pipeline devices")
       .whole("microbatches,m", microbatches, {.least = 1, .most = kMostSearchedPasses}, "microbatches per update")
-      .whole("chunks,v", chunks, {.least = 1, .most = 1'000}, "with NAME or FILE.rules: stages per device")
+      .whole("chunks,v", chunks, {.least = 1, .most = 1'000},
+             "stages per device (default: 1 to 8 are compared); with NAME or FILE.rules: of it")
       .texts("opt", schedule_options, "KEY=VALUE", "with NAME or FILE.rules: an option of the schedule")
-      .text("placement", placement, "HOW",
-            "straight (one stage per device) or v (two, down the devices and back); default: both")
+      .text(
+          "placement", placement, "HOW",
+          "straight (one stage per device), looped (several, round the devices) or v (two, down the devices and back); "
+          "default: all")
       .words(kPipelineShapes)
       .text("backward", backward, "HOW", "whole, or split into input and weight gradients; default: both")
       .words(kBackwards);
@@ -105,8 +110,8 @@ void SearchQuestion::add_to(OptionTable& options) {
 
 std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, const CostDocuments& documents) const {
   if (names.size() > 1) throw Error("search: " + names[1] + ": expected one schedule to start from");
-  if (names.empty() && (chunks || !schedule_options.empty())) {
-    throw Error("search: -v and --opt are those of a schedule to start from, expected one");
+  if (names.empty() && !schedule_options.empty()) {
+    throw Error("search: --opt is an option of a schedule to start from, expected one");
   }
   if (names.empty()) return std::nullopt;
   const std::string& name = names.front();
@@ -142,16 +147,33 @@ ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostD
   search.params.memory_limit = goal.memory_limit;
   search.run = [job](const Schedule& schedule) { return job->run_of(schedule); };
   search.memory_limit = [job](const Schedule& schedule) { return job->limit_of(schedule); };
-  const OneOrBoth places = one_or_both(placement, "placement", kPipelineShapes);
   const OneOrBoth halves = one_or_both(backward, "backward", kBackwards);
-  search.straight = places != OneOrBoth::kSecond;
-  search.in_v = places != OneOrBoth::kFirst && search.params.num_devices > 1;
+  choose_placement(search);
   search.whole = halves != OneOrBoth::kSecond;
   search.split = halves != OneOrBoth::kFirst;
   search.most_repeated = repeated.value_or(search.most_repeated);
   search.nodes = nodes.value_or(search.nodes);
   search.simulations = simulations.value_or(search.simulations);
   return search;
+}
+
+void SearchQuestion::choose_placement(ScheduleSearch& search) const {
+  const bool several = search.params.num_devices > 1;
+  const bool any = placement.empty();
+  const auto shape = any ? PipelineShape::kStraight : choice<PipelineShape>(kPipelineShapes, "placement", placement);
+  search.straight = any || shape == PipelineShape::kStraight;
+  search.looped = (any || shape == PipelineShape::kLooped) && several;
+  search.in_v = (any || shape == PipelineShape::kV) && several;
+  if (search.start || !chunks) return;
+  search.chunks = static_cast<std::int32_t>(*chunks);
+  const bool suits = any || (shape == PipelineShape::kStraight && *chunks == 1) ||
+                     (shape == PipelineShape::kLooped && *chunks > 1) || (shape == PipelineShape::kV && *chunks == 2);
+  if (!suits) {
+    throw Error("search: " + std::to_string(*chunks) + " stages per device: placement " + placement + " expected " +
+                (shape == PipelineShape::kStraight ? "1"
+                 : shape == PipelineShape::kV      ? "2"
+                                                   : "at least 2"));
+  }
 }
 
 OrderSearchAnswer SearchQuestion::answer() const {

@@ -20,9 +20,9 @@ struct SearchQuestion {
   std::vector<std::string> names;  ///< a schedule to start from, or none
   std::optional<std::int64_t> devices;
   std::optional<std::int64_t> microbatches;
-  std::optional<std::int64_t> chunks;         ///< of the schedule to start from
+  std::optional<std::int64_t> chunks;         ///< per device; none: any number, or that of the schedule to start from
   std::vector<std::string> schedule_options;  ///< of the schedule to start from
-  std::string placement;                      ///< "straight", "v"; empty: both
+  std::string placement;                      ///< "straight", "looped", "v"; empty: all
   std::string backward;                       ///< "whole", "split"; empty: both
   std::optional<std::int64_t> repeated;
   std::optional<std::int64_t> nodes;
@@ -40,6 +40,7 @@ struct SearchQuestion {
  private:
   /// The schedule to start from. Throws `Error` for more than one, and for options of one where there is none.
   std::optional<SearchStart> start(const CostArguments& costs, const CostDocuments& documents) const;
+  void choose_placement(ScheduleSearch& search) const;
   ScheduleSearch search_of(const CostArguments& costs, const CostDocuments& documents) const;
 };
 

@@ -6,6 +6,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/ask/campaign_question.hpp"
+#include "tools/ask/search_question.hpp"
 #include "tools/claims/claims.hpp"
 #include "tools/claims/expression.hpp"
 #include "tools/command_line/parse_command_line.hpp"
@@ -142,6 +143,51 @@ double campaign_metric(const std::string& command, const std::string& name) {
   throw_unknown("metric", name, claim_metrics());
 }
 
+struct SearchMetric {
+  std::string_view name;
+  double (*of)(const ScheduleSearchAnswer&);
+};
+
+double makespan_of_order(const SearchedOrder& order) { return in_units(order.timeline.makespan, order.timeline); }
+
+/// The best of the orders that repeat.
+double best_repeated(const ScheduleSearchAnswer& answer) {
+  const auto found = std::ranges::find(answer.orders, OrderOrigin::kRepetend, &SearchedOrder::origin);
+  if (found == answer.orders.end()) throw Error("search_repeated: no order repeats");
+  return makespan_of_order(*found);
+}
+
+/// With the most microbatches that were tried, in the first family.
+double smallest_period(const ScheduleSearchAnswer& answer) {
+  if (answer.families.empty() || answer.families.front().periods.empty()) throw Error("search_period: nothing repeats");
+  const SearchedPeriod& period = answer.families.front().periods.back();
+  if (period.period != period.bound) throw Error("search_period: not proved, expected more --nodes");
+  return in_units(period.period, answer.orders.front().timeline);
+}
+
+/// A makespan that is proved to be the smallest.
+double proved_makespan(const ScheduleSearchAnswer& answer) {
+  const SearchedOrder& best = answer.orders.front();
+  if (best.timeline.makespan != best.bound) throw Error("search_proved: not proved, expected more --nodes");
+  return makespan_of_order(best);
+}
+
+constexpr std::array<SearchMetric, 3> kSearchMetrics{
+    {{"search_proved", proved_makespan}, {"search_repeated", best_repeated}, {"search_period", smallest_period}}};
+
+double search_metric(const std::string& command, const std::string& name) {
+  SearchQuestion question;
+  OptionTable parser(SearchQuestion::kUsage, "");
+  question.add_to(parser);
+  if (!parse_command_line(parser, words_after("search", command))) throw Error("'" + command + "': expected no --help");
+  const OrderSearchAnswer answer = question.answer();
+  if (answer.found.orders.empty()) throw Error("'" + command + "': no order fits");
+  for (const SearchMetric& metric : kSearchMetrics) {
+    if (metric.name == name) return metric.of(answer.found);
+  }
+  throw_unknown("metric", name, claim_metrics());
+}
+
 constexpr std::string_view kSameWeights = "same_weights";
 constexpr std::string_view kFinalLoss = "final_loss";
 constexpr std::string_view kFinalAccuracy = "final_accuracy";
@@ -169,6 +215,7 @@ double trained_metric(const Claim& claim) {
 
 double metric_of(const std::string& command, const std::string& name) {
   if (command.starts_with("campaign ")) return campaign_metric(command, name);
+  if (command.starts_with("search ")) return search_metric(command, name);
   if (name == kMostSent) return most_sent_gib(command);
   const Timeline timeline = simulated(command);
   for (const Metric& metric : kMetrics) {
@@ -199,6 +246,7 @@ std::vector<std::string_view> claim_metrics() {
   for (const Metric& metric : kMetrics) names.push_back(metric.name);
   names.push_back(kMostSent);
   for (const CampaignMetric& metric : kCampaignMetrics) names.push_back(metric.name);
+  for (const SearchMetric& metric : kSearchMetrics) names.push_back(metric.name);
   names.insert(names.end(), {kFinalLoss, kFinalAccuracy, kSameWeights});
   return names;
 }

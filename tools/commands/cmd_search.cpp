@@ -52,13 +52,12 @@ std::string simulate_command(const CommandLine& arguments, const std::string& st
 ExitStatus run_search(const CommandLine& arguments) {
   OptionTable parser(
       SearchQuestion::kUsage,
-      "Searches the best order for given costs and memory: all schedules of the catalogue that fit, orders that\n"
-      "repeat with a proved smallest period, all orders of small pipelines by branch and bound, and steps from the\n"
-      "best of these. A lower bound says how much shorter any order of the same passes could be. With NAME or FILE "
-      "that\n"
-      "schedule is improved: open orders are filled in, counts of rules varied, passes and pairs moved. Abstract "
-      "costs\n"
-      "are those of a device. Exit status 3: no order fits in memory.");
+      "Searches the best order for given costs and memory: all schedules of the catalogue that fit, with the values\n"
+      "of their options, orders that repeat with a proved smallest period, all orders of small pipelines by branch\n"
+      "and bound, and steps from all of these. A lower bound says how much shorter any order of the same passes on\n"
+      "the same placement could be. With NAME or FILE that schedule is improved: open orders are filled in, counts of\n"
+      "rules varied, passes and pairs moved. Abstract costs are those of a device. Exit status 3: no order fits in\n"
+      "memory.");
   SearchQuestion question;
   std::string output;
   std::string json;

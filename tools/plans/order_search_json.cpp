@@ -21,6 +21,7 @@ nlohmann::ordered_json order_json(const SearchedOrder& order) {
   }
   nlohmann::ordered_json json{{"name", order.name},
                               {"origin", kOriginKeys[static_cast<std::size_t>(order.origin)]},
+                              {"stages", order.schedule.num_stages},
                               {"makespan_ns", to_ns(order.timeline.makespan, base)},
                               {"step_time_ns", to_ns(order.timeline.step_time, base)},
                               {"bubble_rate", order.timeline.bubble_rate},

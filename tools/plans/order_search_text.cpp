@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 #include "tools/plans/order_search_answer.hpp"
 #include "tools/terminal/quantity_text.hpp"
@@ -11,6 +13,10 @@ namespace {
 constexpr std::size_t kMostListed = 8;
 constexpr std::array<std::string_view, 7> kOriginNames{"catalogue", "repeats", "exact",    "steps",
                                                        "given",     "counts",  "filled in"};
+
+std::string stages_text(std::int32_t per_device) {
+  return std::to_string(per_device) + (per_device == 1 ? " stage per device" : " stages per device");
+}
 
 std::string ticks_text(Ticks ticks, Timebase base) { return time_text(to_ns(ticks, base)); }
 
@@ -32,6 +38,16 @@ std::string peak_text(const SearchedOrder& order, bool counts_stashes) {
   const auto& schedule = order.schedule;
   const bool several = counts_stashes && schedule.num_stages > schedule.num_devices;
   return number_text(several ? stashes * schedule.num_devices / schedule.num_stages : stashes);
+}
+
+std::int32_t stages_per_device(const SearchedOrder& order) {
+  return std::max(1, order.schedule.num_stages / order.schedule.num_devices);
+}
+
+std::string bound_text(const SearchedOrder& order) {
+  if (order.bound == 0) return "not known";
+  return ticks_text(order.bound, order.timeline.base) + " for " + (has_halves(order.schedule) ? "split" : "whole") +
+         " backwards and " + stages_text(stages_per_device(order));
 }
 
 /// The schedule that was started from, beside the best.
@@ -58,7 +74,7 @@ std::string best_text(const OrderSearchAnswer& answer) {
   if (!answer.memory_limit.empty()) table.add_row({"memory limit", answer.memory_limit});
   table.add_row({"best order", best.name});
   table.add_row({"makespan", ticks_text(best.timeline.makespan, base)});
-  table.add_row({"lower bound", best.bound == 0 ? "not known" : ticks_text(best.bound, base)});
+  table.add_row({"lower bound", bound_text(best)});
   table.add_row({"gap", gap_text(best)});
   const SearchedOrder* known = answer.found.best_of_catalogue();
   if (!answer.start.empty()) {
@@ -76,9 +92,9 @@ std::string best_text(const OrderSearchAnswer& answer) {
                                                 (more > 0 ? ", " + percent_text(more) + " longer" : "")});
   }
   table.add_row({"effort", std::to_string(answer.found.catalogue_fits) + " of " +
-                               std::to_string(answer.found.catalogue_tried) + " schedules of the catalogue fit; " +
-                               std::to_string(answer.found.nodes) + " nodes, " +
-                               std::to_string(answer.found.simulations) + " simulations"});
+                               std::to_string(answer.found.catalogue_tried) +
+                               " schedules and options of the catalogue fit; " + std::to_string(answer.found.nodes) +
+                               " nodes, " + std::to_string(answer.found.simulations) + " simulations"});
   const std::string text = table.to_string();
   return text.substr(text.find('\n') + 1);
 }
@@ -94,6 +110,34 @@ std::string orders_text(const OrderSearchAnswer& answer) {
                    gap_text(order), peak_text(order, answer.counts_stashes)});
   }
   return table.to_string();
+}
+
+/// The best order for each number of stages per device, beside the best of the catalogue; empty where there is one
+/// number.
+std::string cuts_text(const OrderSearchAnswer& answer) {
+  std::map<std::int32_t, std::pair<const SearchedOrder*, const SearchedOrder*>> cuts;
+  for (const SearchedOrder& order : answer.found.orders) {
+    auto& [best, known] = cuts[stages_per_device(order)];
+    if (best == nullptr) best = &order;
+    if (known == nullptr && order.origin == OrderOrigin::kCatalogue) known = &order;
+  }
+  if (cuts.size() < 2) return "";
+  TextTable table({{"stages per device", '>'},
+                   {"best order"},
+                   {"makespan", '>'},
+                   {"bound", '>'},
+                   {"gap", '>'},
+                   {"best of the catalogue"},
+                   {"makespan", '>'}});
+  for (const auto& [stages, orders] : cuts) {
+    const auto& [best, known] = orders;
+    const Timebase base = best->timeline.base;
+    table.add_row({std::to_string(stages), best->name, ticks_text(best->timeline.makespan, base),
+                   best->bound == 0 ? "" : ticks_text(best->bound, base), gap_text(*best),
+                   known == nullptr ? "none fits" : known->name,
+                   known == nullptr ? "" : ticks_text(known->timeline.makespan, base)});
+  }
+  return "\n" + table.to_string();
 }
 
 std::string families_text(const OrderSearchAnswer& answer) {
@@ -128,7 +172,8 @@ std::string no_order_text(const OrderSearchAnswer& answer) {
 
 std::string order_search_text(const OrderSearchAnswer& answer) {
   const std::string families = answer.found.families.empty() ? "" : "\n" + families_text(answer);
-  return best_text(answer) + "\n" + orders_text(answer) + families;
+  const std::string cuts = answer.start.empty() ? cuts_text(answer) : "";
+  return best_text(answer) + "\n" + orders_text(answer) + cuts + families;
 }
 
 }  // namespace plumb

@@ -10,7 +10,12 @@ import json
 import subprocess
 import sys
 
-EFFORT = '--simulations 30000'
+EFFORT = '--simulations 5000'
+TIGHT = [(4, 12, 1), (4, 12, 1.5), (4, 12, 2), (8, 16, 2), (8, 16, 3), (8, 16, 4)]
+UNLIKE = [(cost, *size) for cost in ('F=2,I=3,W=1', 'F=5,I=6,W=4') for size in ((4, 12, 3), (8, 16, 6))]
+SLOW = [(comm, *size) for comm in (0.5, 1) for size in ((4, 12, 4), (8, 16, 8))]
+NETWORKS = [('gpt2-small', 'a100-1x4', 4, 12, '2GiB'), ('gpt2-small', 'v100-4x1', 4, 12, '2GiB'),
+            ('gpt2-medium', 'v100-8x1', 8, 16, '3GiB')]
 
 # Kind of the case, then the options of the command.
 CASES = [
@@ -18,18 +23,16 @@ CASES = [
       for p, m, limits in ((4, 12, (2, 3)), (6, 18, (3, 4)), (8, 24, (4, 6)), (16, 32, (8,))) for limit in limits],
     *[('tight memory, whole backwards', f'-p {p} -m {m} --memory-limit {limit} --placement straight --backward whole --cost F=1,B=2')
       for p, m, limits in ((4, 12, (2, 3)), (8, 24, (5, 7)), (16, 32, (8,))) for limit in limits],
-    *[('tight memory, any placement', f'-p {p} -m {m} --memory-limit {limit} --cost F=1,I=1,W=1')
-      for p, m, limits in ((4, 12, (1, 1.5, 2)), (8, 16, (2, 3, 4))) for limit in limits],
-    *[('unlike passes', f'-p {p} -m {m} --memory-limit {limit} --cost {cost}')
-      for cost in ('F=2,I=3,W=1', 'F=5,I=6,W=4') for p, m, limit in ((4, 12, 3), (8, 16, 6))],
-    *[('slow links', f'-p {p} -m {m} --memory-limit {limit} --cost F=1,I=1,W=1,comm={comm}')
-      for comm in (0.5, 1) for p, m, limit in ((4, 12, 4), (8, 16, 8))],
+    *[('tight memory, two stages per device', f'-p {p} -m {m} -v 2 --memory-limit {limit} --cost F=1,I=1,W=1')
+      for p, m, limit in TIGHT],
+    *[('unlike passes, two stages per device', f'-p {p} -m {m} -v 2 --memory-limit {limit} --cost {cost}')
+      for cost, p, m, limit in UNLIKE],
+    *[('slow links, two stages per device', f'-p {p} -m {m} -v 2 --memory-limit {limit} --cost F=1,I=1,W=1,comm={comm}')
+      for comm, p, m, limit in SLOW],
     *[('slow links, one stage per device', f'-p {p} -m {m} --memory-limit {p} --placement straight --cost F=1,I=1,W=1,comm={comm}')
       for p, m in ((4, 12), (8, 16)) for comm in (0.5, 1, 2)],
-    *[('unequal stages', f'-p {p} -m {m} --network {network} --cluster {cluster} --partition equal --memory-limit {limit}')
-      for network, cluster, p, m, limit in (
-          ('gpt2-small', 'a100-1x4', 4, 12, '2GiB'), ('gpt2-small', 'v100-4x1', 4, 12, '2GiB'),
-          ('gpt2-medium', 'v100-8x1', 8, 16, '3GiB'))],
+    *[('unequal stages, two per device', f'-p {p} -m {m} -v 2 --network {network} --cluster {cluster} --partition equal --memory-limit {limit}')
+      for network, cluster, p, m, limit in NETWORKS],
 ]
 
 

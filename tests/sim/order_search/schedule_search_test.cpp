@@ -1,13 +1,18 @@
 #include "sim/order_search/schedule_search.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "models/ground/error.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
+#include "sim/order_search/candidate_options.hpp"
 #include "sim/order_search/schedule_blocks.hpp"
 #include "sim/simulate.hpp"
 
@@ -45,6 +50,41 @@ ScheduleSearch small_search(std::int32_t devices, std::int64_t microbatches, dou
   return search;
 }
 
+struct TriedSize {
+  std::int32_t devices;
+  std::int64_t microbatches;
+  double limit;  ///< stashes of 1/p of the model; 0: none
+  std::string times;
+};
+
+/// Without steps and with hardly any trees: what the catalogue gives.
+ScheduleSearch catalogue_only(const TriedSize& size) {
+  ScheduleSearch search = small_search(size.devices, size.microbatches, size.limit, size.times);
+  search.nodes = 50;
+  search.most_repeated = 1;
+  search.simulations = 0;
+  return search;
+}
+
+/// The makespan of a schedule by name; nothing where it does not exist or does not fit.
+std::optional<Ticks> run_by_name(const TriedSize& size, const std::string& name, std::int32_t chunks,
+                                 const std::map<std::string, std::string>& options) {
+  const ScheduleSearch search = catalogue_only(size);
+  try {
+    const Schedule schedule = generate(
+        name,
+        {.num_devices = size.devices, .num_microbatches = size.microbatches, .chunks = chunks, .options = options});
+    const OrderRun run = search.run(schedule);
+    const Timeline timeline = simulate_summary(schedule, run.costs);
+    if (!run.fits(timeline)) return std::nullopt;
+    return timeline.makespan;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+Ticks best_found(const ScheduleSearchAnswer& answer) { return answer.orders.front().timeline.makespan; }
+
 }  // namespace
 
 TEST_CASE("a search is never worse than the catalogue, and no order is below its bound") {
@@ -55,7 +95,7 @@ TEST_CASE("a search is never worse than the catalogue, and no order is below its
       const ScheduleSearchAnswer answer = search_schedules(small_search(4, 6, limit, times));
       REQUIRE(!answer.orders.empty());
       CHECK(std::ranges::is_sorted(answer.orders, {}, [](const SearchedOrder& o) { return o.timeline.makespan; }));
-      CHECK(answer.families.size() == 4);
+      CHECK(answer.families.size() == 6);
       for (const SearchedOrder& order : answer.orders) {
         CAPTURE(order.name);
         CHECK(validate(order.schedule).empty());
@@ -76,7 +116,7 @@ TEST_CASE("where no pass takes time, the families say so and the catalogue is tr
 
 TEST_CASE("a search proves the best order of a small pipeline in little memory, shorter than the catalogue's") {
   ScheduleSearch search = small_search(4, 12, 3, "F=1,I=1,W=1");
-  search.in_v = false;
+  search.in_v = search.looped = false;
   search.nodes = 20'000;
   const ScheduleSearchAnswer answer = search_schedules(search);
   CHECK(answer.orders.front().timeline.makespan == 44 * kSearchedMs);
@@ -88,7 +128,7 @@ TEST_CASE("a search proves the best order of a small pipeline in little memory, 
 
 TEST_CASE("a search for whole backwards in one stage per device finds nothing else") {
   ScheduleSearch search = small_search(4, 60, 3, "F=1,B=2");
-  search.in_v = search.split = false;
+  search.in_v = search.looped = search.split = false;
   search.simulations = 0;
   const ScheduleSearchAnswer answer = search_schedules(search);
   for (const SearchedOrder& order : answer.orders) {
@@ -134,6 +174,83 @@ TEST_CASE("lists with more than passes and updates are not changed in steps") {
   CHECK(why_no_steps(generate("stp", {.num_devices = 4, .num_microbatches = 12})).empty());
   CHECK(why_no_steps(generate("bpipe", {.num_devices = 4, .num_microbatches = 8})) ==
         "its lists hold more than passes and updates");
+}
+
+TEST_CASE("no schedule that fits is shorter than what a search finds, whatever its chunks and options") {
+  for (const TriedSize& size : {TriedSize{8, 16, 9, "F=1,I=1.8,W=0.2"}, TriedSize{8, 16, 6, "F=2,I=3,W=1"},
+                                TriedSize{4, 12, 3, "F=5,I=6,W=4"}, TriedSize{4, 8, 0, "F=1,I=1,W=1,comm=0.25"}}) {
+    CAPTURE(size.devices);
+    CAPTURE(size.times);
+    const Ticks best = best_found(search_schedules(catalogue_only(size)));
+    std::int64_t compared = 0;
+    const auto compare = [&](const std::string& name, std::int32_t chunks,
+                             const std::map<std::string, std::string>& options) {
+      const std::optional<Ticks> makespan = run_by_name(size, name, chunks, options);
+      if (!makespan) return;
+      ++compared;
+      CAPTURE(name);
+      CAPTURE(chunks);
+      CHECK(*makespan >= best);
+    };
+    for (std::int32_t number = 1; number <= 16; ++number) {
+      const std::string text = std::to_string(number);
+      for (std::int32_t chunks = 1; chunks <= 8; ++chunks) {
+        for (const char* name : {"interleaved", "interleaved-zb", "gis"}) compare(name, chunks, {{"group", text}});
+        compare("interleaved", chunks, {{"ahead", text}});
+        compare("breadth-first", chunks, {{"passes", text}, {"order", "reverse"}});
+        compare("hanayo", chunks, {});
+      }
+      compare("kfkb", 0, {{"k", text}});
+      compare("eager-1f1b", 0, {{"limit", text}});
+      compare("dapple", 0, {{"policy", "b"}, {"limit", text}});
+      compare("2bp", 0, {{"base", "gpipe"}, {"concat", text}});
+      if (number <= 8) compare("fold3d", static_cast<std::int32_t>(number), {});
+    }
+    CHECK(compared > 40);
+  }
+}
+
+TEST_CASE("a search without a number of stages per device takes the chunks and groups that fit") {
+  // By `simulate NAME -v 8 --per-device` with these limits.
+  CHECK(best_found(search_schedules(catalogue_only({8, 16, 9, "F=1,I=1.8,W=0.2"}))) <= kSearchedMs * 50'625 / 1'000);
+  const ScheduleSearchAnswer open = search_schedules(catalogue_only({8, 16, 6, "F=2,I=3,W=1"}));
+  CHECK(best_found(open) <= kSearchedMs * 114'375 / 1'000);
+  CHECK(open.best_of_catalogue()->name == "gis v=8 group=4");
+}
+
+TEST_CASE("a search for two stages per device compares nothing else, and its bound is theirs") {
+  ScheduleSearch search = catalogue_only({8, 16, 6, "F=2,I=3,W=1"});
+  search.chunks = 2;
+  const ScheduleSearchAnswer answer = search_schedules(search);
+  CHECK(answer.best_of_catalogue()->name == "gis v=2 group=4");
+  CHECK(answer.best_of_catalogue()->timeline.makespan == kSearchedMs * 121'500 / 1'000);
+  for (const SearchedOrder& order : answer.orders) {
+    CAPTURE(order.name);
+    CHECK(order.schedule.num_stages == 16);
+    CHECK(order.timeline.makespan >= order.bound);
+  }
+  std::vector<std::string> families;
+  for (const SearchedFamily& family : answer.families) families.push_back(family.name);
+  CHECK(families == std::vector<std::string>{"two stages per device, looped, whole backwards",
+                                             "two stages per device, looped, split backwards",
+                                             "two stages per device in a V, whole backwards",
+                                             "two stages per device in a V, split backwards"});
+}
+
+TEST_CASE("values that are tried: words, numbers up to 64 and larger divisors, but no lists and no other questions") {
+  const auto tried = [](const char* name, const char* values, const char* standard, std::int64_t m) {
+    return tried_values({name, values, standard, ""}, 4, m);
+  };
+  CHECK(tried("order", "fifo|reverse", "fifo", 8) == std::vector<std::string>{"reverse"});
+  CHECK(tried("k", "K|auto", "2", 4) == std::vector<std::string>{"1", "3", "4", "auto"});
+  CHECK(tried("lengths", "equal|L,L,...", "equal", 8).empty());
+  CHECK(tried("limit", "K|K-K-...", "none", 2) == std::vector<std::string>{"1", "2"});
+  CHECK(tried("replicas", "N-N-...", "1", 8).empty());
+  CHECK(tried("validation", "none|sync|post", "none", 8).empty());
+  const std::vector<std::string> large = tried("group", "N", "p", 256);
+  CHECK(large.size() == 66);
+  CHECK(large.back() == "256");
+  CHECK(large[64] == "128");
 }
 
 TEST_SUITE_END();

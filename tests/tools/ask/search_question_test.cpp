@@ -89,8 +89,8 @@ TEST_CASE("a search from a schedule is never worse than it, and the command that
   const auto error = [&](const std::string& options) {
     return run_command("plumbline search " + options, scratch.path()).err;
   };
-  CHECK(error("-p 2 -m 2 -v 2") ==
-        "plumbline: error: search: -v and --opt are those of a schedule to start from, expected one\n");
+  CHECK(error("-p 2 -m 2 --opt k=2") ==
+        "plumbline: error: search: --opt is an option of a schedule to start from, expected one\n");
   CHECK(error("1f1b gpipe -p 2 -m 2") == "plumbline: error: search: gpipe: expected one schedule to start from\n");
   CHECK(error("gems -p 2 -m 2").empty());
 }
@@ -105,10 +105,26 @@ TEST_CASE("search says in one line what is missing, and with status 3 that nothi
   CHECK(error("-p 4") ==
         "plumbline: error: search: -m is missing, expected the microbatches per update (such as -m 8)\n");
   CHECK(error("-p 2 -m 2 --placement vee").starts_with("plumbline: error: unknown placement 'vee'"));
+  CHECK(error("-p 2 -m 2 -v 2 --placement straight") ==
+        "plumbline: error: search: 2 stages per device: placement straight expected 1\n");
+  CHECK(error("-p 2 -m 2 -v 3 --placement v") ==
+        "plumbline: error: search: 3 stages per device: placement v expected 2\n");
   CHECK(error("-p 2 -m 2 --jitter 0.1").find("--jitter: orders are compared without it") != std::string::npos);
   const CommandResult none = run_command("plumbline search -p 2 -m 4 --memory-limit 0.5", scratch.path());
   CHECK(none.status == 3);
   CHECK(none.err.starts_with("search: no order fits in the memory limit of 0.5: one stage per device"));
+}
+
+TEST_CASE("search says for how many stages its bound holds, and has the best order of every number of them") {
+  const ScratchDirectory scratch;
+  const std::string job = "plumbline search -p 4 -m 8 --cost F=2,I=3,W=1 --nodes 100 --simulations 0";
+  const std::string open = run_command(job, scratch.path()).out;
+  CHECK(open.find("\nstages per device  best order") != std::string::npos);
+  CHECK(open.find(" stages per device\ngap") != std::string::npos);
+  const std::string four = run_command(job + " -v 4", scratch.path()).out;
+  CHECK(four.find(" and 4 stages per device\n") != std::string::npos);
+  CHECK(four.find("\nstages per device  best order") == std::string::npos);
+  CHECK(four.find("4 stages per device, looped, split backwards") != std::string::npos);
 }
 
 TEST_CASE("no order is listed twice") {
