@@ -217,7 +217,7 @@ class SearchesCampaignsAndTraces(unittest.TestCase):
         played = plumbline.campaign(trace="bamboo-p3", layouts="bamboo-gpt2", price=0.91)
         self.assertEqual(played.text, printed("campaign", "--trace", "bamboo-p3", "--layouts", "bamboo-gpt2", "--price",
                                               "0.91").stdout)
-        self.assertEqual(len(played.rules), 7)
+        self.assertEqual(len(played.rules), 8)
         self.assertIn("<html", played.html)
 
     def test_a_traced_run_is_that_of_the_program_and_a_profile_for_simulations(self):
