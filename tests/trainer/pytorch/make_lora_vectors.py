@@ -5,17 +5,15 @@
 
 Names and drawn numbers are those of make_vectors.py; README.md says which versions wrote the file.
 """
-import json
 import math
 import os
-import struct
 
 import loralib
-import numpy
 import torch
 import torch.nn.functional as F
 
 from drawn_numbers import drawn_numbers
+from vector_file import write_vectors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES, SEQUENCE, WIDTH, HEADS, HIDDEN = 2, 5, 8, 4, 12
@@ -85,19 +83,6 @@ def gated_mlp(x, first, second):
     return second(F.silu(gate) * up)
 
 
-def write(path):
-    header, data = {}, b""
-    for name in sorted(found):
-        bytes_of = numpy.array(found[name].numpy(), dtype="<f8", order="C").tobytes()
-        header[name] = {"dtype": "F64", "shape": list(found[name].shape),
-                        "data_offsets": [len(data), len(data) + len(bytes_of)]}
-        data += bytes_of
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
 def main():
     case("lora_linear", 6, [("", 6, WIDTH)], lambda x, only: only(x))
     case("lora_mlp", WIDTH, [("in.", WIDTH, HIDDEN), ("out.", HIDDEN, WIDTH)], mlp)
@@ -105,7 +90,7 @@ def main():
     case("lora_attention", WIDTH, [("qkv.", WIDTH, 3 * WIDTH), ("out.", WIDTH, WIDTH)], attention)
     case("lora_attention_qkv", WIDTH, [("qkv.", WIDTH, 3 * WIDTH), ("out.", WIDTH, WIDTH, 0)], attention)
     case("frozen_mlp", WIDTH, [("in.", WIDTH, HIDDEN, 0), ("out.", HIDDEN, WIDTH, 0)], mlp)
-    write(os.path.join(HERE, "lora.safetensors"))
+    write_vectors(os.path.join(HERE, "lora.safetensors"), found)
     print("torch", torch.__version__)
 
 

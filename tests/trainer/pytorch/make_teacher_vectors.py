@@ -10,17 +10,15 @@ wrote the file.
 """
 import ast
 import importlib.util
-import json
 import math
 import os
-import struct
 import sys
 
-import numpy
 import torch
 import torch.nn.functional as F
 
 from drawn_numbers import drawn_numbers
+from vector_file import write_vectors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORDS, WIDTH, HIDDEN = 11, 6, 9
@@ -87,25 +85,12 @@ def case(name, teacher, weight, temperature, decay, SoftTarget, model_id_to_use)
         found[f"{name}/{key}"] = student[key].detach()
 
 
-def write(path):
-    header, data = {}, b""
-    for name in sorted(found):
-        bytes_of = numpy.array(found[name].numpy(), dtype="<f8", order="C").tobytes()
-        header[name] = {"dtype": "F64", "shape": list(found[name].shape),
-                        "data_offsets": [len(data), len(data) + len(bytes_of)]}
-        data += bytes_of
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
 def main():
     code = released(sys.argv[1])
     case("follows", "student", 0.3, 2.5, 0.9, *code)
     case("given", "teacher", 0.5, 2.0, 0.8, *code)
     case("fixed", "teacher", 1.0, 4.0, 1.0, *code)
-    write(os.path.join(HERE, "teacher.safetensors"))
+    write_vectors(os.path.join(HERE, "teacher.safetensors"), found)
     print("torch", torch.__version__, found["follows/losses"].tolist())
 
 
