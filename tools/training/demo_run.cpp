@@ -203,8 +203,8 @@ std::string short_answer(const DemoRun& run) {
 }
 
 constexpr const char* kDemoWords =
-    "error = model + noise. model: how far the prediction is from what is usual in the runs, the medians of all\n"
-    "actions and messages. noise: how far this run is from its own medians, because other programs and the system\n"
+    "error = model + noise. model: how far the prediction is from what is usual in the runs: between median and\n"
+    "mean of like actions and messages. noise: how far this run is from that, because other programs and the system\n"
     "interrupt it; no prediction can know that. A schedule is as predicted when the model's part is at most 5 %; when "
     "it\n"
     "is more, there is no answer as long as the runs of the same schedule differ among themselves by more than 5 %.\n";
