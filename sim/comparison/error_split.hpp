@@ -70,7 +70,7 @@ struct ErrorSplit {
 /// differs from the run is its order. Devices that the run does not know (ranks without a trace) keep their predicted
 /// times, and a wait for them is none of the run's times: what they did otherwise is in the last part, `kMissing`.
 ///
-/// Nothing where a timeline has no spans, or both did not run the same actions.
+/// Nothing where a timeline has no spans, or both did not do the same work (`run_work`).
 std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const Timeline> runs, std::size_t shown,
                                       std::size_t most_actions);
 
