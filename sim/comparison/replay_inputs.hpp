@@ -26,9 +26,9 @@ ReplayInputs own_inputs(const ReplayGraph& graph, const Timeline& timeline);
 ReplayInputs measured_inputs(const ReplayGraph& graph, const ReplayInputs& predicted, const Timeline& run,
                              std::span<const RunWork> works);
 
-/// What is usual in several runs: each time is the median of its like over all runs. Alike are actions of the same
-/// device, stage and op that take equally long in `predicted`, the time before actions of the same op and device, and
-/// messages from the same device to the same other one.
+/// What is usual in several runs: each time lies between the median and the mean of its like over all runs. Alike are
+/// actions of the same device, stage and op that take equally long in `predicted`, the time before actions of the same
+/// op and device, and messages from the same device to the same other one.
 ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicted, std::span<const ReplayInputs> runs);
 
 }  // namespace plumb
