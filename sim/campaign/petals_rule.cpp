@@ -160,7 +160,7 @@ class PetalsRule final : public CampaignRule {
       return false;
     }
     const auto microbatches = static_cast<double>(std::max<std::int64_t>(1, book_.source().microbatches()));
-    const auto whole = static_cast<double>(step_end_ - step_begin_);
+    const auto whole = static_cast<double>(step_ns_);
     const auto left = static_cast<double>(std::max<std::int64_t>(0, step_end_ - run.now()));
     const std::int64_t longer =
         std::llround(left * std::max(0.0, rate_ / now - 1) + whole * run.layout().pipelines / microbatches);
@@ -188,10 +188,10 @@ class PetalsRule final : public CampaignRule {
     for (const Server& server : servers_) run.mark_used(server.node, server.serves());
     const double samples = book_.step(*next)->samples;
     const auto takes = [&](Counts counts) { return std::llround(samples / rate(slowest(run, counts)) * 1e9); };
-    step_begin_ = run.now();
     rate_ = rate(servers);
-    step_end_ = step_begin_ + takes(kServing);
-    run.begin_step(step_end_ - step_begin_, takes(kServingOrMoving), samples);
+    step_ns_ = takes(kServing);
+    step_end_ = run.now() + step_ns_;
+    run.begin_step(step_ns_, takes(kServingOrMoving), samples);
   }
 
   static constexpr double kHair = 1e-9;  ///< what sums of speeds may lack of a whole number
@@ -202,7 +202,7 @@ class PetalsRule final : public CampaignRule {
   std::vector<BlockSpan> spans_;
   std::vector<double> speeds_;
   std::int64_t loads_ = 0;
-  std::int64_t step_begin_ = 0;
+  std::int64_t step_ns_ = 0;  ///< of the step under way, as it began
   std::int64_t step_end_ = 0;
   double rate_ = 0;  ///< of the step under way, since the swarm last got slower
 };

@@ -29,6 +29,7 @@ class PipeTransformerRule final : public RestartRule {
     const auto epoch = static_cast<std::int32_t>(samples_ / settings_.epoch_samples);
     if (epoch == epoch_) return RestartRule::step_done(run);
     epoch_ = epoch;
+    run.note_frozen(settings_.freezing.frozen_after(epoch_));
     if (wanted(run) == run.layout()) return RestartRule::step_done(run);
     run.commit();  // nothing is lost when layers are packed anew
     start_restart(run);

@@ -32,7 +32,7 @@ Swarm joined_swarm(std::int32_t all, std::span<const std::int32_t> blocks, std::
 std::vector<double> block_throughput(std::int32_t all, std::span<const BlockSpan> spans, std::span<const double> speed);
 
 /// Whether server `mover` of a swarm should take other blocks, as Petals' servers decide it from time to time
-/// (github.com/bigscience-workshop/petals 02dfbc7, block_selection.py). It looks for its best place, and then plays
+/// (github.com/bigscience-workshop/petals 22afba6, block_selection.py). It looks for its best place, and then plays
 /// what all servers would do, each moving to its own best place in turn until none does. It moves if the throughput of
 /// the slowest block is now less than `quality` times what it would be then. It stays where it holds some block alone,
 /// and where the slowest block would get slower. Places that are as good within a thousandth of a server's speed are no

@@ -308,7 +308,8 @@ std::unique_ptr<LayoutSource> CampaignQuestion::source_of(std::int32_t most_node
 
 void CampaignQuestion::set_options(CampaignProblem& problem, const CampaignRuleSpec& rule) const {
   problem.options = options_of(rule, rule_options);
-  const bool saves = rule.options.starts_with("every=") && rule.options.find("\nsave=") != std::string_view::npos;
+  const std::string known = "\n" + std::string(rule.options);
+  const bool saves = known.find("\nevery=") != std::string::npos && known.find("\nsave=") != std::string::npos;
   const std::optional<double> mtbf_hours = only_value(*this, "mtbf");
   if (!mtbf_hours || !saves || problem.options.contains("every")) return;
   const double save = rule_number(problem, "save", 30);

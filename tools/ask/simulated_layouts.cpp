@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/jobs/job_costs.hpp"
 #include "models/stages/network_costs.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "sim/simulate.hpp"
@@ -19,6 +20,20 @@ std::vector<std::string> layout_findings(Timeline& timeline, const CostInput& in
   if (!input.job_rates) return memory_findings(timeline, limit, input.cluster_pointer());
   fill_needs(timeline, *input.job_rates, *input.cluster, limit);
   return fit_findings(timeline);
+}
+
+/// The cut that is balanced with what frozen layers take in the first stage: "3,4,5".
+std::string cut_behind(Ticks frozen_forward, const CostArguments& costs, const CostDocuments& active,
+                       std::int32_t stages) {
+  Parallelism job =
+      costs.job.parallelism(precision_of(costs.precision, costs.cluster), matrix_format_of(costs.precision));
+  if (job.microbatch_size == 0) job.microbatch_size = costs.samples.value_or(0);
+  job.sequence = costs.sequence.value_or(0);
+  const Cluster& cluster = *active.cluster;
+  const JobMachine machine{cluster, stages, costs.job.rates_of(cluster.devices.front())};
+  std::vector<std::int64_t> times = job_layer_times(*active.network, machine, job);
+  times.front() += frozen_forward;
+  return to_string(balanced_partition(times, stages));
 }
 
 }  // namespace
@@ -72,6 +87,8 @@ LayoutSource* SimulatedLayouts::redundant() {
     job.schedule = kBamboo;
     job.size = {};
     job.size.options = {"wrap=yes"};
+    job.lengths = lengths_;
+    if (lengths_.back() > 1) std::erase(job.lengths, 1);  // a node alone has nobody to stand in for it
     redundant_ = std::make_unique<SimulatedLayouts>(std::move(job));
   }
   return redundant_.get();
@@ -86,7 +103,6 @@ std::optional<StepOfLayout> SimulatedLayouts::frozen_step(JobLayout layout, cons
   // A cut that counts the layers of the whole network says nothing of fewer.
   if (costs.partition.find_first_of("0123456789") != std::string::npos) costs.partition.clear();
   const FrozenWork frozen = layers.cached ? FrozenWork{} : frozen_work(layout, *active.network);
-  active.forward_before = frozen.forward;
   return simulated(layout, microbatches_of(layout), active, costs, frozen);
 }
 
@@ -133,7 +149,11 @@ std::optional<StepOfLayout> SimulatedLayouts::simulated(JobLayout layout, std::i
   costs.job.degrees.data = layout.pipelines;
   try {
     Schedule schedule = load_schedule(job_.schedule, size, search_goal(costs, active, layout.stages));
+    if (frozen.forward > 0 && is_balanced(costs.partition)) {
+      costs.partition = cut_behind(frozen.forward, costs, active, schedule.num_stages);
+    }
     CostInput input = cost_input(costs, active, schedule);
+    input.costs.times.front().f += frozen.forward;
     input.costs.memory.front().weight_bytes += frozen.weight_bytes;
     input.costs.memory.front().frozen_bytes += frozen.weight_bytes;
     job_.simulation.adapt(schedule, input);

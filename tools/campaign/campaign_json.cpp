@@ -24,6 +24,7 @@ nlohmann::ordered_json run_json(const CampaignResult& run) {
                               {"samples_per_cost", run.samples_per_cost()},
                               {"first_step_ns", run.first_step_ns},
                               {"last_step_ns", run.last_step_ns}};
+  if (run.frozen_layers > 0) json["frozen_layers"] = run.frozen_layers;
   if (run.phases.empty()) return json;
   nlohmann::ordered_json phases = nlohmann::ordered_json::array();
   for (const CampaignPhase& phase : run.phases) {

@@ -66,6 +66,8 @@ std::string changed_jobs_text(const CampaignAnswer& answer) {
     const std::string_view why = change_of_job(outcome.rule);
     if (why.empty()) continue;
     text += "\n" + outcome.rule + ": " + std::string(why) + "; its samples are not those of the other rules\n";
+    const double frozen = outcome.mean([](const CampaignResult& run) { return run.frozen_layers; });
+    if (frozen > 0) text += "layers that are frozen in the end: " + number_text(frozen) + "\n";
   }
   return text;
 }

@@ -121,10 +121,11 @@ struct CampaignMetric {
   double (*of)(const CampaignResult&);
 };
 
-constexpr std::array<CampaignMetric, 5> kCampaignMetrics{{
+constexpr std::array<CampaignMetric, 6> kCampaignMetrics{{
     {"campaign_steps", [](const CampaignResult& run) { return static_cast<double>(run.steps); }},
     {"campaign_fatal", [](const CampaignResult& run) { return static_cast<double>(run.fatal); }},
     {"campaign_recoveries", [](const CampaignResult& run) { return static_cast<double>(run.recoveries); }},
+    {"campaign_frozen", [](const CampaignResult& run) { return static_cast<double>(run.frozen_layers); }},
     {"campaign_samples", [](const CampaignResult& run) { return run.samples; }},
     {"campaign_undisturbed", [](const CampaignResult& run) { return run.undisturbed; }},
 }};

@@ -216,9 +216,8 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   input.job_rates = arguments.job.rates_of(cluster.devices.front());
   const JobMachine machine{cluster, shape.num_devices, input.job_rates};
   const Network layers = layers_of(network, shape);
-  auto layer_times =
+  const auto layer_times =
       is_balanced(arguments.partition) ? job_layer_times(layers, machine, parallelism) : std::vector<std::int64_t>{};
-  if (!layer_times.empty()) layer_times.front() += documents.forward_before;
   input.network = network;
   input.partition =
       load_partition(arguments.partition, {layers, arguments.network}, shape.num_layer_stages(), layer_times);
@@ -226,7 +225,6 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
                      ? vocabulary_job_costs(network, *input.partition, machine, parallelism, *shape.vocabulary)
                      : job_costs(network, *input.partition, machine, parallelism, choices);
   input.costs = std::move(job.costs);
-  input.costs.times.front().f += documents.forward_before;
   input.cluster = std::move(job.pipeline);
   input.description = network.name + " on " + cluster.name + job_text(parallelism) + ", layers " +
                       to_string(*input.partition) + "; " + standing_text(arguments, documents, true) +

@@ -68,7 +68,6 @@ struct CostDocuments {
   std::optional<RunProfile> run_profile;  ///< instead of a profile with a network: of a traced run
   std::optional<Network> network;
   std::optional<Cluster> cluster;
-  Ticks forward_before = 0;  ///< of a job: what layers before those of `network` take in the first stage, forward only
 };
 
 /// Throws `Error` for missing and contradictory options.
