@@ -54,8 +54,8 @@ std::vector<std::int64_t> PlanProblem::number_of_each(std::string_view option, s
   if (given == options.end()) return numbers;
   std::string_view text = given->second;
   for (std::size_t device = 0; device < numbers.size(); ++device) {
-    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), numbers[device]);
-    const auto read = static_cast<std::size_t>(stop - text.data());
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), numbers[device]);
+    const auto read = static_cast<std::size_t>(end - text.data());
     const bool ends = read == text.size();
     const bool is_last = device + 1 == numbers.size();
     if (failed != std::errc{} || numbers[device] < 1 || numbers[device] > most || ends != is_last ||

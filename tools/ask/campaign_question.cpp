@@ -157,7 +157,7 @@ std::string rules_help() {
 }
 
 std::string rule_options_help() {
-  std::string text = "an option of all rules that have it, or of one as RULE.KEY=VALUE.";
+  std::string text = "an option of all rules that have it, or of one as RULE.KEY=VALUE; several values as of --mtbf.";
   for (const CampaignRuleSpec& rule : campaign_rules()) {
     text += " " + std::string(rule.name) + ":";
     for (const std::string& line : split(rule.options, '\n')) text += " " + line + ",";

@@ -5,6 +5,7 @@
 
 #include "models/ground/presets.hpp"
 #include "tests/support/error_message.hpp"
+#include "tools/ask/simulated_layouts.hpp"
 #include "tools/campaign/campaign_tables.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -105,6 +106,51 @@ TEST_CASE("a rule that lets later samples train less of the network has no goodp
   question.rules = "checkpoint";
   question.rule_options.clear();
   CHECK(campaign_text(question.answer()).find("layers freeze") == std::string::npos);
+}
+
+TEST_CASE("bamboo's steps are those of its own schedule, redundant forwards included, whatever the others run") {
+  CampaignQuestion question = of_network();
+  question.lengths = "1,4";
+  question.mtbf = "1e9";
+  question.rules = "bamboo";
+  const CampaignResult ours = question.answer().outcomes.front().runs.front();
+  CHECK(ours.phases.back().layout == JobLayout{2, 4});  // no node can stand in for one that is a pipeline by itself
+  question.lengths = "4";
+  question.names = {"bamboo"};
+  question.size.options = {"wrap=yes"};
+  CHECK(question.answer().outcomes.front().runs.front().samples == ours.samples);
+  question.names = {"1f1b"};
+  question.size.options.clear();
+  question.rules = "checkpoint";
+  question.rule_options = {"restart=30", "every=1e6"};
+  // The forward of the next stage, a third of a pass, shows as far as nobody waits.
+  const double plain = question.answer().outcomes.front().runs.front().samples;
+  CHECK(ours.samples < plain * 0.95);
+  CHECK(ours.samples > plain * 0.7);
+}
+
+TEST_CASE("frozen layers leave the network that is simulated, and run forward where they are not cached") {
+  LaidOutJob job{.schedule = "1f1b", .size = {}, .costs = of_network().costs, .simulation = {}};
+  job.microbatches = 8;
+  job.most_nodes = 8;
+  SimulatedLayouts layouts(std::move(job));
+  REQUIRE(layouts.layers() == 12);
+  const auto ns = [&](JobLayout layout, std::int32_t frozen, bool cached) {
+    return layouts.frozen_step(layout, {.frozen = frozen, .all = 12, .cached = cached})->ns;
+  };
+  CHECK(ns({1, 1}, 0, true) == layouts.step({1, 1})->ns);
+  // All layers are alike: on one device each takes the same away, whole or but for its forward.
+  const std::int64_t layer = ns({1, 1}, 4, true) - ns({1, 1}, 5, true);
+  CHECK(ns({1, 1}, 0, true) - ns({1, 1}, 8, true) == doctest::Approx(8 * layer).epsilon(1e-3));
+  const std::int64_t forward = ns({1, 1}, 1, false) - ns({1, 1}, 1, true);
+  CHECK(ns({1, 1}, 8, false) - ns({1, 1}, 8, true) == doctest::Approx(8 * forward).epsilon(1e-3));
+  CHECK(forward > layer * 0.25);
+  CHECK(forward < layer * 0.4);
+  // In a pipeline the first stage runs these forwards: the cut gives it fewer of the others.
+  const std::int64_t slowest = 8 * 8 * forward;
+  CHECK(ns({1, 4}, 8, false) > ns({1, 4}, 8, true));
+  CHECK(ns({1, 4}, 8, false) < ns({1, 4}, 8, true) + slowest);
+  CHECK(ns({1, 4}, 8, false) < layouts.step({1, 4})->ns);
 }
 
 TEST_CASE("several times between failures are one table, in which each column is the answer for its time") {
