@@ -110,7 +110,7 @@ constexpr std::array kCampaignRules{
                      .summary = "servers with some blocks each, which move to where throughput is worst",
                      .source = "Borzunov et al., Petals, NeurIPS 2023, arXiv 2312.08361: the block selection of its "
                                "released program",
-                     .options = "blocks=24 of the network\n"
+                     .options = "blocks=N of the network (its layers; 24 of a table)\n"
                                 "held=N of them by every server (as many as a stage of the best layout for the mean of "
                                 "the trace)\n"
                                 "quality=0.75 of the throughput that the slowest block could have: below it servers "

@@ -213,7 +213,8 @@ CampaignRulePtr petals_rule(const CampaignProblem& problem, LayoutBook& book) {
   const auto whole = [&](std::string_view option, std::int32_t otherwise) {
     return static_cast<std::int32_t>(rule_number(problem, option, otherwise, 1));
   };
-  PetalsSettings settings{.blocks = whole("blocks", 24),
+  const std::int32_t known = book.source().layers();
+  PetalsSettings settings{.blocks = whole("blocks", known > 0 ? known : 24),
                           .held = 1,
                           .quality = rule_number(problem, "quality", 0.75),
                           .load_ns = rule_seconds(problem, "load", 30),
