@@ -94,7 +94,7 @@ double KernelRates::gemm_share(const ProductShape& shape) const {
 double KernelRates::attention_share(const AttentionShape& shape) const { return corrected(*this, attentions, shape); }
 
 double KernelRates::collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
-  if (group.size() < 2) return 0;
+  if (group.size() < 2 || bytes == 0) return 0;
   DeviceGroup reached = group;
   if (const CollectivePoint* point = nearest_group(*this, op, group)) {
     reached.inside = {0, group.inside.bytes_per_s * point->share};

@@ -42,8 +42,8 @@ class CountedSpans {
   CountedSpans(const std::vector<Entry>& predicted, const std::vector<Entry>& measured)
       : updates_(std::ranges::any_of(predicted, is_update) == std::ranges::any_of(measured, is_update)) {}
 
-  std::int64_t operator()(const Entry& entry) const {
-    return entry.span->lane == Lane::kCompute && (updates_ || !is_update(entry)) ? 1 : 0;
+  bool operator()(const Entry& entry) const {
+    return entry.span->lane == Lane::kCompute && (updates_ || !is_update(entry));
   }
 
  private:
@@ -64,14 +64,16 @@ Alignment align(const Timeline& predicted_run, const Timeline& measured_run) {
   const std::vector<Entry> predicted = entries_of(predicted_run, measured_run);
   const std::vector<Entry> measured = entries_of(measured_run, predicted_run);
   Alignment alignment;
-  const CountedSpans count(predicted, measured);
+  const CountedSpans counts(predicted, measured);
   auto p = predicted.begin();
   auto m = measured.begin();
   while (p != predicted.end() || m != measured.end()) {
     if (m == measured.end() || (p != predicted.end() && p->key() < m->key())) {
-      alignment.only_predicted += count(*p++);
+      if (counts(*p)) alignment.only_predicted.push_back(p->span);
+      ++p;
     } else if (p == predicted.end() || m->key() < p->key()) {
-      alignment.only_measured += count(*m++);
+      if (counts(*m)) alignment.only_measured.push_back(m->span);
+      ++m;
     } else {
       alignment.matches.push_back({(p++)->span, (m++)->span});
     }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "sim/timeline/timeline.hpp"
@@ -15,13 +14,13 @@ struct SpanMatch {
 
 /// Which spans of two timelines are the same action. Points into both, which must outlive it.
 struct Alignment {
-  std::vector<SpanMatch> matches;   ///< of compute and collective lanes
-  std::int64_t only_predicted = 0;  ///< compute actions without a match; U and V do not count where one side has none,
-                                    ///< and nothing counts on devices that the other side does not know
-  std::int64_t only_measured = 0;
+  std::vector<SpanMatch> matches;           ///< of compute and collective lanes
+  std::vector<const Span*> only_predicted;  ///< compute actions without a match; no U and V where one side has none,
+                                            ///< and nothing of devices that the other side does not know
+  std::vector<const Span*> only_measured;
 
   /// Whether both ran the same compute actions on the same devices.
-  bool complete() const { return !matches.empty() && only_predicted == 0 && only_measured == 0; }
+  bool complete() const { return !matches.empty() && only_predicted.empty() && only_measured.empty(); }
 };
 
 /// Whether it is recorded what the device did.

@@ -308,8 +308,8 @@ Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, co
     comparison.tokens_per_s = figure(*predicted.tokens_per_s, *measured.tokens_per_s);
   }
   const Alignment alignment = align(predicted, measured);
-  comparison.only_predicted = alignment.only_predicted;
-  comparison.only_measured = alignment.only_measured;
+  comparison.only_predicted = std::ssize(alignment.only_predicted);
+  comparison.only_measured = std::ssize(alignment.only_measured);
   comparison.aligned = alignment.complete();
   fill_kinds(predicted, measured, alignment, comparison);
   fill_causes(predicted, measured, comparison);

@@ -134,14 +134,14 @@ void keep_largest(std::vector<ErrorAction>& actions, std::size_t most) {
 /// What the last replay still differs from the run: units that ran in another order, by how much later each begins in
 /// the predicted one.
 PartOfError order_part(const ReplayGraph& graph, const ReplayInputs& run, const Timeline& timeline,
-                       std::span<const Span* const> spans) {
+                       std::span<const RunWork> works) {
   PartOfError part;
   const bool all_known = std::ranges::all_of(timeline.devices, &DeviceSummary::known);
   part.part = all_known ? ErrorPart::kOrder : ErrorPart::kMissing;
   const std::vector<std::int64_t> starts = replay_starts(graph, run);
-  for (const std::size_t u : moved_units(graph, spans)) {
+  for (const std::size_t u : moved_units(graph, works)) {
     const ReplayUnit& unit = graph.units[u];
-    const std::int64_t was = to_ns(spans[unit.member]->start, timeline.base);
+    const std::int64_t was = to_ns(works[unit.member].start, timeline.base);
     part.largest.push_back({unit.device, graph.members[unit.member]->action, starts[u], was, starts[u] - was});
   }
   return part;
@@ -153,15 +153,14 @@ std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const
                                       std::size_t most_actions) {
   const ReplayGraph graph = replay_graph(predicted);
   if (graph.order.empty()) return std::nullopt;
-  const ReplayInputs inputs = replay_inputs(graph, predicted, graph.members);
+  const ReplayInputs inputs = own_inputs(graph, predicted);
   std::vector<ReplayInputs> measured;
-  std::vector<const Span*> spans_shown;
+  std::vector<RunWork> works_shown;
   for (const Timeline& run : runs) {
-    const Alignment alignment = align(predicted, run);
-    if (!alignment.complete()) return std::nullopt;
-    const std::vector<const Span*> spans = replay_spans(graph, alignment);
-    measured.push_back(measured_inputs(graph, inputs, run, spans));
-    if (&run == &runs[shown]) spans_shown = spans;
+    auto works = run_work(graph.members, align(predicted, run));
+    if (!works) return std::nullopt;
+    measured.push_back(measured_inputs(graph, inputs, run, *works));
+    if (&run == &runs[shown]) works_shown = *std::move(works);
   }
   const ReplayInputs usual = usual_inputs(graph, inputs, measured);
   ErrorSplit split;
@@ -172,7 +171,7 @@ std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const
     split.parts.push_back(splitter.take(kind, usual, measured[shown], most_actions));
   }
   // What no replay explains, of the prediction and of the run.
-  PartOfError order = order_part(graph, measured[shown], runs[shown], spans_shown);
+  PartOfError order = order_part(graph, measured[shown], runs[shown], works_shown);
   order.model_ns = split.predicted_ns - splitter.replayed_ns() + splitter.now_ns() - split.measured_ns;
   keep_largest(order.largest, most_actions);
   split.parts.push_back(std::move(order));

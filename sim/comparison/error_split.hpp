@@ -65,12 +65,13 @@ struct ErrorSplit {
 /// Splits the error of `predicted` against `runs[shown]`. All runs are of the same configuration.
 ///
 /// The order of the prediction is replayed with its own times, then with those of the run: first durations of
-/// actions, then host time, messages and other waits, each first as it is usual in the runs (medians of what is alike)
-/// and then as it was. What the step time changes by is a part, of the model and of noise. What the last replay still
-/// differs from the run is its order. Devices that the run does not know (ranks without a trace) keep their predicted
-/// times, and a wait for them is none of the run's times: what they did otherwise is in the last part, `kMissing`.
+/// actions, then host time, messages and other waits, each first as it is usual in the runs (between median and mean of
+/// what is alike) and then as it was. What the step time changes by is a part, of the model and of noise. What the last
+/// replay still differs from the run is its order. Devices that the run does not know (ranks without a trace) keep
+/// their predicted times, and a wait for them is none of the run's times: what they did otherwise is in the last part,
+/// `kMissing`.
 ///
-/// Nothing where a timeline has no spans, or both did not run the same actions.
+/// Nothing where a timeline has no spans, or both did not do the same work (`run_work`).
 std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const Timeline> runs, std::size_t shown,
                                       std::size_t most_actions);
 

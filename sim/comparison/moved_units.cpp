@@ -34,16 +34,17 @@ void add_moved(const std::vector<PlacedUnit>& lane, std::vector<std::size_t>& mo
   }
 }
 
-bool ran_apart(const ReplayUnit& unit, std::span<const Span* const> spans) {
+bool ran_apart(const ReplayUnit& unit, std::span<const RunWork> works) {
   if (unit.behind - unit.member != 2) return false;
-  const Span* first = spans[unit.member];
-  const Span* second = spans[unit.member + 1];
-  return first != nullptr && second != nullptr && (second->start >= first->end || first->start >= second->end);
+  const RunWork& first = works[unit.member];
+  const RunWork& second = works[unit.member + 1];
+  const bool both = first.span != nullptr && second.span != nullptr;
+  return both && (second.start >= first.end || first.start >= second.end);
 }
 
 }  // namespace
 
-std::vector<std::size_t> moved_units(const ReplayGraph& graph, std::span<const Span* const> spans) {
+std::vector<std::size_t> moved_units(const ReplayGraph& graph, std::span<const RunWork> works) {
   std::vector<std::size_t> moved;
   std::vector<PlacedUnit> lane;
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
@@ -51,12 +52,12 @@ std::vector<std::size_t> moved_units(const ReplayGraph& graph, std::span<const S
       add_moved(lane, moved);
       lane.clear();
     }
-    const Span* span = spans[graph.units[u].member];
-    if (span != nullptr) lane.push_back({u, span->start});
+    const RunWork& work = works[graph.units[u].member];
+    if (work.span != nullptr) lane.push_back({u, work.start});
   }
   add_moved(lane, moved);
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
-    if (ran_apart(graph.units[u], spans)) moved.push_back(u);
+    if (ran_apart(graph.units[u], works)) moved.push_back(u);
   }
   std::ranges::sort(moved);
   moved.erase(std::unique(moved.begin(), moved.end()), moved.end());  // clang 14 has no ranges::unique

@@ -103,6 +103,7 @@ struct UnitRun {
   bool there = false;
   std::int64_t start = 0;
   std::int64_t end = 0;
+  std::int64_t given = 0;  ///< when its result is there: mostly its end
   std::int64_t duration = 0;
   std::int64_t lane_free = 0;  ///< end of what its device did before
   IdleCause cause{};
@@ -132,8 +133,8 @@ class Usual {
 /// Reads the times of one run; `replay_inputs` says how.
 class InputReader {
  public:
-  InputReader(const ReplayGraph& graph, const Timeline& run, std::span<const Span* const> spans)
-      : graph_(graph), run_(run), spans_(spans), host_(tells_of_host(run)), units_(graph.units.size()) {
+  InputReader(const ReplayGraph& graph, const Timeline& run, std::span<const RunWork> works)
+      : graph_(graph), run_(run), works_(works), host_(tells_of_host(run)), units_(graph.units.size()) {
     find_lanes();
     for (std::size_t u = 0; u < units_.size(); ++u) read_unit(u);
     for (const Span& span : run.spans) {
@@ -175,27 +176,30 @@ class InputReader {
 
   void read_unit(std::size_t u) {
     UnitRun& unit = units_[u];
-    const Span* first = nullptr;
+    const RunWork* first = nullptr;
     std::int64_t together = 0;
     for (std::size_t m = graph_.units[u].member; m < graph_.units[u].behind; ++m) {
-      const Span* span = spans_[m];
-      if (span == nullptr) continue;
-      if (first == nullptr || span->start < first->start) first = span;
-      unit.end = std::max(unit.end, ns(span->end));
-      together += ns(span->end) - ns(span->start);
+      const RunWork& work = works_[m];
+      if (work.span == nullptr) continue;
+      if (first == nullptr || work.start < first->start) first = &work;
+      unit.end = std::max(unit.end, ns(work.end));
+      unit.given = std::max(unit.given, ns(work.giver->end));
+      together += ns(work.start + work.length) - ns(work.start);
     }
     if (first == nullptr) return;
     unit.there = true;
     unit.start = ns(first->start);
-    unit.lane_free = ns(lane_free_[static_cast<std::size_t>(first - run_.spans.data())]);
-    unit.cause = first->waited_for;
+    // Work that begins inside a span follows other work of it.
+    const bool inside = first->start != first->span->start;
+    unit.lane_free = inside ? unit.start : ns(lane_free_[static_cast<std::size_t>(first->span - run_.spans.data())]);
+    unit.cause = first->span->waited_for;
     // Halves that overlap take the time of both together, halves one after the other may stand apart.
     unit.duration = std::min(together, unit.end - unit.start);
   }
 
-  /// Time between the end of a value's maker and the start of its taker.
+  /// Time between the moment when a value is there and the start of its taker.
   std::int64_t slack(std::size_t u, std::size_t edge) const {
-    return units_[u].start - units_[graph_.edges[edge].maker].end;
+    return units_[u].start - units_[graph_.edges[edge].maker].given;
   }
 
   bool known(std::size_t edge) const { return units_[graph_.edges[edge].maker].there; }
@@ -210,11 +214,12 @@ class InputReader {
     if (!host_) return 0;
     const ReplayUnit& maker = graph_.units[graph_.edges[edge].maker];
     for (std::size_t m = maker.member; m < maker.behind; ++m) {
-      if (spans_[m] == nullptr) continue;
-      const SendKey key = send_key(*spans_[m], is_backward(spans_[m]->action.op));
+      const Span* giver = works_[m].giver;
+      if (giver == nullptr) continue;
+      const SendKey key = send_key(*giver, is_backward(giver->action.op));
       const auto sent = std::ranges::lower_bound(sends_, key, {}, &std::pair<SendKey, Ticks>::first);
       if (sent == sends_.end() || sent->first != key) continue;
-      return std::clamp<std::int64_t>(ns(sent->second) - ns(spans_[m]->end), 0, std::max<std::int64_t>(0, hop));
+      return std::clamp<std::int64_t>(ns(sent->second) - ns(giver->end), 0, std::max<std::int64_t>(0, hop));
     }
     return 0;
   }
@@ -271,7 +276,7 @@ class InputReader {
 
   const ReplayGraph& graph_;
   const Timeline& run_;
-  std::span<const Span* const> spans_;
+  std::span<const RunWork> works_;
   bool host_;
   std::vector<UnitRun> units_;
   std::vector<Ticks> lane_free_;  ///< by span of the run
@@ -285,7 +290,7 @@ class InputReader {
 /// Devices of which the run knows nothing keep their predicted times. How long another one waited for them says nothing
 /// about its own.
 void keep_unknown(const ReplayGraph& graph, const ReplayInputs& predicted, const Timeline& run,
-                  std::span<const Span* const> spans, ReplayInputs& inputs) {
+                  std::span<const RunWork> works, ReplayInputs& inputs) {
   inputs.unknown.resize(graph.units.size());
   for (std::size_t u = 0; u < graph.units.size(); ++u) inputs.unknown[u] = !is_known(run, graph.units[u].device);
   if (std::ranges::find(inputs.unknown, true) == inputs.unknown.end()) return;
@@ -296,7 +301,7 @@ void keep_unknown(const ReplayGraph& graph, const ReplayInputs& predicted, const
   }
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
     const ReplayUnit& unit = graph.units[u];
-    const Span* span = spans[unit.member];
+    const Span* span = works[unit.member].span;
     bool waited = span != nullptr && span->waited_for == IdleCause::kUnknown && span->idle_before > 0;
     for (std::size_t edge = unit.edge; unit.first && edge < unit.edges_end; ++edge) {
       waited = waited || inputs.unknown[graph.edges[edge].maker];
@@ -309,36 +314,30 @@ void keep_unknown(const ReplayGraph& graph, const ReplayInputs& predicted, const
 
 }  // namespace
 
-std::vector<const Span*> replay_spans(const ReplayGraph& graph, const Alignment& alignment) {
-  std::vector<std::pair<const Span*, const Span*>> matches;
-  matches.reserve(alignment.matches.size());
-  for (const SpanMatch& match : alignment.matches) matches.emplace_back(match.predicted, match.measured);
-  std::ranges::sort(matches);
-  std::vector<const Span*> spans;
-  for (const Span* member : graph.members) {
-    const auto found = std::ranges::lower_bound(matches, member, {}, &std::pair<const Span*, const Span*>::first);
-    spans.push_back(found != matches.end() && found->first == member ? found->second : nullptr);
-  }
-  return spans;
+ReplayInputs replay_inputs(const ReplayGraph& graph, const Timeline& run, std::span<const RunWork> works) {
+  return InputReader(graph, run, works).read();
 }
 
-ReplayInputs replay_inputs(const ReplayGraph& graph, const Timeline& run, std::span<const Span* const> spans) {
-  return InputReader(graph, run, spans).read();
+ReplayInputs own_inputs(const ReplayGraph& graph, const Timeline& timeline) {
+  std::vector<RunWork> works;
+  works.reserve(graph.members.size());
+  for (const Span* span : graph.members) works.push_back(same_action(*span));
+  return replay_inputs(graph, timeline, works);
 }
 
 ReplayInputs measured_inputs(const ReplayGraph& graph, const ReplayInputs& predicted, const Timeline& run,
-                             std::span<const Span* const> spans) {
-  ReplayInputs inputs = replay_inputs(graph, run, spans);
+                             std::span<const RunWork> works) {
+  ReplayInputs inputs = replay_inputs(graph, run, works);
   const auto missing = [&](std::size_t u) {
     const ReplayUnit& unit = graph.units[u];
-    return std::all_of(spans.begin() + static_cast<std::ptrdiff_t>(unit.member),
-                       spans.begin() + static_cast<std::ptrdiff_t>(unit.behind),
-                       [](const Span* span) { return span == nullptr; });
+    return std::all_of(works.begin() + static_cast<std::ptrdiff_t>(unit.member),
+                       works.begin() + static_cast<std::ptrdiff_t>(unit.behind),
+                       [](const RunWork& work) { return work.span == nullptr; });
   };
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
     if (missing(u)) inputs.units[u] = predicted.units[u];
   }
-  keep_unknown(graph, predicted, run, spans, inputs);
+  keep_unknown(graph, predicted, run, works, inputs);
   return inputs;
 }
 

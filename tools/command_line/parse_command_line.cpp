@@ -115,12 +115,13 @@ bool parse_command_line(const OptionTable& options, const CommandLine& arguments
     (*see)(options);
     return false;
   }
-  const CommandLine ours = in_our_words(arguments, options);
-  const po::variables_map values = run_boost(ours, options);
-  if (values.count(kHelp) > 0) {
+  // Before anything is refused, and also where an option lacks its value: `plan --jobs --help`.
+  if (std::ranges::find(arguments, std::string("--") + kHelp) != arguments.end()) {
     print(help_text(options));
     return false;
   }
+  const CommandLine ours = in_our_words(arguments, options);
+  const po::variables_map values = run_boost(ours, options);
   for (const OptionGroup& group : options.groups()) {
     for (const Option& option : group.options) {
       const po::variable_value& value = values[option.name];

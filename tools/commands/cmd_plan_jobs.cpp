@@ -13,11 +13,10 @@ namespace plumb {
 ExitStatus run_plan_jobs(const CommandLine& arguments) {
   OptionTable parser(
       JobsQuestion::kUsage,
-      "Shares the devices of a cluster out to several whole jobs: how many devices each gets, with which plan, and "
-      "when\n"
-      "it starts, so that all are done as early as possible. Plans are searched for every job and number of devices, "
-      "as\n"
-      "by `plumbline plan`; a lower bound tells how much shorter any other schedule of these plans could be.");
+      "Shares the devices of a cluster out to several whole jobs: how many devices each gets, with which plan, and\n"
+      "when it starts, so that all are done as early as possible. Plans are searched for every job and number of\n"
+      "devices, as by `plumbline plan`; a lower bound tells how much shorter any other schedule of these plans could\n"
+      "be.");
   JobsQuestion question;
   std::string json;
   std::string svg;

@@ -56,7 +56,10 @@ function verdictLine({ comparison, names, choice: one }) {
   const words = [`step time ${timeText(step.predicted)} ${names[0]}, ${timeText(step.measured)} ${names[1]}: ${differenceText(step.error)}`];
   if (comparison.split) words.push(`model ${differenceText(comparison.model_error)}, noise ${differenceText(step.error - comparison.model_error)}`);
   if (comparison.runs > 1) words.push(`${one ? "one" : "median"} of ${comparison.runs} runs that spread by ${percentText(comparison.spread)}`);
-  if (!comparison.aligned) words.push("the runs have different actions, so only their figures are compared");
+  if (!comparison.aligned) {
+    words.push(comparison.split ? "the runs cut the same backwards into different actions, so that only figures and the parts of the error are compared"
+      : "the runs have different actions, so only their figures are compared");
+  }
   const verdict = comparison.verdict === "none" ? null : element("span", { class: `verdict ${comparison.verdict}` }, comparison.verdict);
   return element("p", { class: "verdict-line" }, verdict, verdict ? " " : null, words.join(" · "));
 }

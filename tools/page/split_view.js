@@ -74,7 +74,7 @@ function splitView(page, section, difference, show) {
   if (!split || split.parts.length === 0) return null;
   return element("div", { class: "split-part" },
     element("div", { class: "scrolling" }, splitTable(page, section, split, difference)),
-    element("p", { class: "dim" }, "Model: the prediction against what is usual in the run, the medians of like actions and messages. " +
+    element("p", { class: "dim" }, "Model: the prediction against what is usual in the run: between median and mean of like actions and messages. " +
       "Noise: by how much single actions and messages were not as usual. A part below zero was predicted too short."),
     element("div", { class: "scrolling" }, splitActions(page, section, split, difference, show)));
 }

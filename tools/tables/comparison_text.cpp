@@ -127,7 +127,8 @@ std::string differing_actions(const Comparison& c) {
            " timeline has no actions, as those written with --summary; expected one with all of them\n";
   }
   return "\nthe timelines have different actions: " + std::to_string(c.only_predicted) + " occur only in the first, " +
-         std::to_string(c.only_measured) + " only in the second\n";
+         std::to_string(c.only_measured) + " only in the second" +
+         (c.split ? "; both did the same work, so every backward is held against the whole of the same backward" : "") + "\n";
 }
 
 }  // namespace

@@ -9,7 +9,9 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/ground/text_file.hpp"
+#include "sim/comparison/alignment.hpp"
 #include "sim/comparison/compare.hpp"
+#include "sim/comparison/run_work.hpp"
 #include "sim/traces/traced_run.hpp"
 #include "tests/sim/traces/trace_text.hpp"
 #include "tests/support/simulated.hpp"
@@ -136,6 +138,61 @@ TEST_CASE("a run with other actions is not split, and one without spans neither"
   CHECK_FALSE(split_error(Timeline{}, std::span(&other, 1), 0, 3).has_value());
 }
 
+TEST_CASE("a backward that a run cut otherwise is held against all of the same backward: what is left is structure") {
+  const testing::Case whole{.name = "1f1b", .p = 4, .m = 8, .cost = "F=1,B=2,comm=0.5"};
+  const testing::Case halves{.name = "zb-h1", .p = 4, .m = 8, .cost = "F=1,I=1,W=1,comm=0.5"};
+  const auto check = [](const testing::Case& predicted, const testing::Case& measured) {
+    const Timeline run = testing::simulated(measured);
+    const ErrorSplit split = split_of(testing::simulated(predicted), run);
+    CHECK(split.predicted_ns != split.measured_ns);
+    REQUIRE(split.parts.size() == 1);
+    CHECK(split.parts[0].part == ErrorPart::kOrder);
+    CHECK(sum_of(split) == split.predicted_ns - split.measured_ns);
+    return split.model_ns;
+  };
+  CHECK(check(whole, halves) > 0);
+  CHECK(check(halves, whole) < 0);
+  // The run's W is longer: of each of the m + p - 1 backwards that follow each other.
+  const testing::Case slower{.name = "zb-h1", .p = 4, .m = 8, .cost = "F=1,I=1,W=1.5,comm=0.5"};
+  const ErrorSplit split = split_of(testing::simulated(whole), testing::simulated(slower));
+  CHECK(part_of(split, ErrorPart::kDurations).model_ns == -11 * kMs / 2);
+  CHECK(part_of(split, ErrorPart::kMessages).model_ns == 0);
+  CHECK(sum_of(split) == split.predicted_ns - split.measured_ns);
+}
+
+TEST_CASE("work that was cut otherwise is found by how far it has come") {
+  const auto span_of = [](Op op, std::int32_t microbatch, Ticks start, Ticks end) {
+    return Span{.action = action_of(0, op, microbatch), .device = DeviceId{0}, .start = start, .end = end};
+  };
+  const auto timeline_of = [](std::vector<Span> spans) {
+    Timeline timeline;
+    timeline.devices.resize(1);
+    timeline.spans = std::move(spans);
+    return timeline;
+  };
+  const Timeline whole = timeline_of({span_of(Op::kB, 0, 0, 30), span_of(Op::kB, 1, 30, 60)});
+  const Timeline cut =
+      timeline_of({span_of(Op::kI, 0, 5, 15), span_of(Op::kB, 1, 15, 75), span_of(Op::kW, 0, 80, 110)});
+  const auto works_of = [](const Timeline& predicted, const Timeline& measured) {
+    std::vector<const Span*> members;
+    for (const Span& span : predicted.spans) members.push_back(&span);
+    const auto works = run_work(members, align(predicted, measured));
+    REQUIRE(works.has_value());
+    return *works;
+  };
+  const std::vector<RunWork> as_whole = works_of(whole, cut);
+  CHECK(as_whole[0] == RunWork{&cut.spans[0], 5, 110, 40, &cut.spans[0]});
+  CHECK(as_whole[1] == RunWork{&cut.spans[1], 15, 75, 60, &cut.spans[1]});
+  const std::vector<RunWork> as_cut = works_of(cut, whole);
+  CHECK(as_cut[0] == RunWork{&whole.spans[0], 0, 8, 8, &whole.spans[0]});  // a quarter of 30, to the next tick
+  CHECK(as_cut[2] == RunWork{&whole.spans[0], 8, 30, 22, &whole.spans[0]});
+  // On the first stage PyTorch calls the whole backward W.
+  const Timeline only_w = timeline_of({span_of(Op::kW, 0, 100, 140), span_of(Op::kB, 1, 30, 60)});
+  const std::vector<RunWork> as_one = works_of(cut, only_w);
+  CHECK(as_one[0] == RunWork{&only_w.spans[0], 100, 110, 10, &only_w.spans[0]});
+  CHECK(as_one[2] == RunWork{&only_w.spans[0], 110, 140, 30, &only_w.spans[0]});
+}
+
 TEST_CASE("another order on a device is the last part") {
   const testing::Case early{.name = "gpipe", .p = 4, .m = 8, .cost = "F=1,B=2,comm=0.5"};
   const testing::Case late{.name = "1f1b", .p = 4, .m = 8, .cost = "F=1,B=2,comm=0.5"};
@@ -216,6 +273,18 @@ TEST_CASE("the error against a run of PyTorch is split without a rest, and host 
   CHECK(part_of(split, ErrorPart::kOrder).model_ns == 0);
   const PartOfError host = part_of(split, ErrorPart::kHost);
   CHECK(host.model_ns + host.noise_ns < -kMs);
+}
+
+TEST_CASE("a prediction with whole backwards is split against a real run that cut them, without a rest") {
+  const Timeline measured = read_traced_run(testing::real_run("zb-h1"), 0).timeline();
+  const Comparison comparison =
+      compare(testing::simulated({.name = "1f1b", .p = 4, .m = 8, .cost = "F=10.3,B=20.6,comm=0.1"}), measured);
+  CHECK_FALSE(comparison.aligned);
+  CHECK(comparison.only_predicted > 0);
+  REQUIRE(comparison.split.has_value());
+  CHECK(sum_of(*comparison.split) == comparison.split->predicted_ns - comparison.split->measured_ns);
+  // Without it W has nowhere to go but before the next backward: that costs whole actions.
+  CHECK(part_of(*comparison.split, ErrorPart::kOrder).model_ns > 10 * kMs);
 }
 
 TEST_CASE("with the trace of a rank missing what is known is compared and split, without a rest") {
