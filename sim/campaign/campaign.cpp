@@ -36,14 +36,16 @@ constexpr std::array kCampaignRules{
                     "peers=K neighbours that keep each other's state in memory (0)\n"
                     "rebalance=S seconds in which layers move off a slow node (none: all wait for it)"},
         varuna_rule},
-    CampaignRuleRow{{.name = "bamboo",
-                     .summary = "every node can stand in for the one behind it; nodes meet after a step to take places",
-                     .source = "Thorpe et al., Bamboo, NSDI 2023, arXiv 2204.12013",
-                     .options = "stages=P of every pipeline (those of the best layout for the mean of the trace)\n"
-                                "global=30 seconds to meet at first and after a loss that stops the job\n"
-                                "local=20 seconds to meet after a step\n"
-                                "slowdown=1.5 of steps while somebody stands in"},
-                    bamboo_rule},
+    CampaignRuleRow{
+        {.name = "bamboo",
+         .summary = "every node can stand in for the one behind it, whose forwards it runs, too; nodes meet after a "
+                    "step to take places",
+         .source = "Thorpe et al., Bamboo, NSDI 2023, arXiv 2204.12013",
+         .options = "stages=P of every pipeline (those of the best layout for the mean of the trace)\n"
+                    "global=30 seconds to meet at first and after a loss that stops the job\n"
+                    "local=20 seconds to meet after a step\n"
+                    "slowdown=1.5 of steps while somebody stands in"},
+        bamboo_rule},
     CampaignRuleRow{{.name = "oobleck",
                      .summary = "pipelines of several lengths; a loss makes the others share its microbatches",
                      .source = "Jang et al., Oobleck, SOSP 2023, arXiv 2309.08125",
@@ -89,7 +91,8 @@ constexpr std::array kCampaignRules{
                     "every=600 seconds of work between checkpoints, which are written beside it"},
         recycle_rule},
     CampaignRuleRow{{.name = "pipetransformer",
-                     .summary = "checkpoint, while the first layers freeze: half as long pipelines, twice as many",
+                     .summary = "checkpoint, while the first layers freeze: half as long pipelines, twice as many, and "
+                                "steps of the layers that are left",
                      .source = "He et al., PipeTransformer, ICML 2021",
                      .options = "layers=N of the network, a transformer (its own; 12 of a table)\n"
                                 "width=768 of its layers, which are cut by their parameters\n"
