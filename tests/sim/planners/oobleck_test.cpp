@@ -64,6 +64,7 @@ double least_template(const LayerChain& chain, std::size_t begin, std::size_t le
 }  // namespace
 
 TEST_CASE("oobleck's templates of eight layers of 3 take 108, 111 and 102, and with one of 6 132, 117 and 135") {
+  // SymbioticLab/Oobleck @ 3b7a0c2, create_pipeline_templates on nodes of one GPU, with sums that begin at 0.
   const std::vector<std::int64_t> even(8, 3);
   CHECK(loads(make_plan(find_planner("oobleck"), layers_of_times(even, 2))) == std::vector<double>{12, 12});
   CHECK(loads(make_plan(find_planner("oobleck"), layers_of_times(even, 3))) == std::vector<double>{9, 9, 6});
