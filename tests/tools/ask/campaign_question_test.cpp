@@ -136,21 +136,21 @@ TEST_CASE("frozen layers leave the network that is simulated, and run forward wh
   SimulatedLayouts layouts(std::move(job));
   REQUIRE(layouts.layers() == 12);
   const auto ns = [&](JobLayout layout, std::int32_t frozen, bool cached) {
-    return layouts.frozen_step(layout, {.frozen = frozen, .all = 12, .cached = cached})->ns;
+    return static_cast<double>(layouts.frozen_step(layout, {.frozen = frozen, .all = 12, .cached = cached})->ns);
   };
-  CHECK(ns({1, 1}, 0, true) == layouts.step({1, 1})->ns);
+  CHECK(ns({1, 1}, 0, true) == static_cast<double>(layouts.step({1, 1})->ns));
   // All layers are alike: on one device each takes the same away, whole or but for its forward.
-  const std::int64_t layer = ns({1, 1}, 4, true) - ns({1, 1}, 5, true);
+  const double layer = ns({1, 1}, 4, true) - ns({1, 1}, 5, true);
   CHECK(ns({1, 1}, 0, true) - ns({1, 1}, 8, true) == doctest::Approx(8 * layer).epsilon(1e-3));
-  const std::int64_t forward = ns({1, 1}, 1, false) - ns({1, 1}, 1, true);
+  const double forward = ns({1, 1}, 1, false) - ns({1, 1}, 1, true);
   CHECK(ns({1, 1}, 8, false) - ns({1, 1}, 8, true) == doctest::Approx(8 * forward).epsilon(1e-3));
   CHECK(forward > layer * 0.25);
   CHECK(forward < layer * 0.4);
   // In a pipeline the first stage runs these forwards: the cut gives it fewer of the others.
-  const std::int64_t slowest = 8 * 8 * forward;
+  const double slowest = 8 * 8 * forward;
   CHECK(ns({1, 4}, 8, false) > ns({1, 4}, 8, true));
   CHECK(ns({1, 4}, 8, false) < ns({1, 4}, 8, true) + slowest);
-  CHECK(ns({1, 4}, 8, false) < layouts.step({1, 4})->ns);
+  CHECK(ns({1, 4}, 8, false) < static_cast<double>(layouts.step({1, 4})->ns));
 }
 
 TEST_CASE("several times between failures are one table, in which each column is the answer for its time") {
