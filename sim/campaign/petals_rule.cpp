@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct PetalsSettings {
   std::int64_t load_ns = 0;   ///< the blocks of a server, over the network
   std::int64_t check_ns = 0;  ///< between two looks of the servers at the swarm
   std::int32_t stages() const { return (blocks + held - 1) / held; }
+};
+
+/// Throughput of the slowest block of a swarm.
+struct SlowestBlock {
+  double now = 0;
+  double moved = 0;  ///< if servers that move were there
 };
 
 /// A swarm of servers, each with some blocks of a network whose weights stay as they are, for inference or to tune
@@ -41,11 +48,14 @@ class PetalsRule final : public CampaignRule {
     if (!run.stepping()) stand(run);
   }
 
+  void slowed(const CampaignNode&, CampaignRun&) override { change(); }
+
   void removed(const CampaignNode& node, CampaignRun& run) override {
     const auto server = std::ranges::find(servers_, node.id, &Server::node);
     if (server == servers_.end()) return;
     const bool was_serving = server->serves();
     servers_.erase(server);
+    change();
     if (was_serving && run.stepping() && !go_on(run)) run.count_fatal();
   }
 
@@ -94,7 +104,20 @@ class PetalsRule final : public CampaignRule {
     return block_throughput(settings_.blocks, spans_, speeds_);
   }
 
-  double slowest(const CampaignRun& run, Counts counts) { return std::ranges::min(throughput(run, counts)); }
+  /// Something has changed that servers look at.
+  void change() {
+    all_stay_ = false;
+    slowest_.reset();
+    layout_is_taken_ = false;
+  }
+
+  const SlowestBlock& slowest(const CampaignRun& run) {
+    if (!slowest_) {
+      slowest_ = SlowestBlock{.now = std::ranges::min(throughput(run, kServing)),
+                              .moved = std::ranges::min(throughput(run, kServingOrMoving))};
+    }
+    return *slowest_;
+  }
 
   /// Samples per second of a swarm whose slowest block has so many servers' throughput.
   double rate(double servers) {
@@ -121,6 +144,7 @@ class PetalsRule final : public CampaignRule {
   void take_blocks(std::size_t server, std::int32_t start, CampaignRun& run) {
     servers_[server].span = {start, start + settings_.held};
     servers_[server].loads = ++loads_;
+    change();
     run.set_timer(settings_.load_ns, kLoaded, loads_);
   }
 
@@ -129,11 +153,14 @@ class PetalsRule final : public CampaignRule {
     if (server == servers_.end()) return;  // it went meanwhile
     server->loads = 0;
     server->moves = false;
+    change();
     if (!run.stepping()) begin_step(run);
   }
 
   /// All servers, those that came first first, look whether they should move. Those that load are told of already.
   void look_round(CampaignRun& run) {
+    if (all_stay_) return;
+    all_stay_ = true;
     for (std::size_t server = 0; server < servers_.size(); ++server) {
       if (!servers_[server].serves()) continue;
       std::vector<double> all = throughput(run, kAll);
@@ -152,7 +179,7 @@ class PetalsRule final : public CampaignRule {
   /// What is left of the step takes as much longer as the swarm got slower, and one microbatch is done twice. False:
   /// some block has no server, and the step is lost.
   bool go_on(CampaignRun& run) {
-    const double now = rate(slowest(run, kServing));
+    const double now = rate(slowest(run).now);
     if (now <= 0) {
       run.drop_step();
       run.take_layout({});
@@ -176,22 +203,27 @@ class PetalsRule final : public CampaignRule {
   }
 
   void begin_step(CampaignRun& run) {
-    const double servers = slowest(run, kServing);
+    const SlowestBlock servers = slowest(run);
+    if (!layout_is_taken_ && !take_layout(servers.now, run)) return stand(run);
+    const double samples = book_.step(run.layout())->samples;
+    rate_ = rate(servers.now);
+    step_ns_ = std::llround(samples / rate_ * 1e9);
+    step_end_ = run.now() + step_ns_;
+    run.begin_step(step_ns_, std::llround(samples / rate(servers.moved) * 1e9), samples);
+  }
+
+  /// That of so many servers' throughput. False: there is none.
+  bool take_layout(double servers, CampaignRun& run) {
     const std::optional<JobLayout> next = layout(std::max(1, static_cast<std::int32_t>(servers + kHair)));
     if (servers <= 0 || !next) {
       run.take_layout({});
-      return stand(run);
+      return false;
     }
     if (run.layout().nodes() == 0) run.count_recovery();
     run.take_layout(*next);
     for (const CampaignNode& node : run.nodes()) run.mark_used(node.id, false);
     for (const Server& server : servers_) run.mark_used(server.node, server.serves());
-    const double samples = book_.step(*next)->samples;
-    const auto takes = [&](Counts counts) { return std::llround(samples / rate(slowest(run, counts)) * 1e9); };
-    rate_ = rate(servers);
-    step_ns_ = takes(kServing);
-    step_end_ = run.now() + step_ns_;
-    run.begin_step(step_ns_, takes(kServingOrMoving), samples);
+    return layout_is_taken_ = true;
   }
 
   static constexpr double kHair = 1e-9;  ///< what sums of speeds may lack of a whole number
@@ -202,7 +234,10 @@ class PetalsRule final : public CampaignRule {
   std::vector<BlockSpan> spans_;
   std::vector<double> speeds_;
   std::int64_t loads_ = 0;
-  std::int64_t step_ns_ = 0;  ///< of the step under way, as it began
+  std::optional<SlowestBlock> slowest_;  ///< none: not known since the last change
+  bool layout_is_taken_ = false;         ///< of the swarm as it is
+  bool all_stay_ = false;                ///< all have looked, and nothing has changed since
+  std::int64_t step_ns_ = 0;             ///< of the step under way, as it began
   std::int64_t step_end_ = 0;
   double rate_ = 0;  ///< of the step under way, since the swarm last got slower
 };
