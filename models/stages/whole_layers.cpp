@@ -53,6 +53,15 @@ std::vector<std::size_t> whole_layers(const Network& network) {
   return bounds;
 }
 
+std::size_t decoder_count(const Network& network) { return decoder_begins(network).size(); }
+
+Network without_first_decoders(Network network, std::size_t count) {
+  const std::vector<std::size_t> begins = decoder_begins(network);
+  const auto at = [&](std::size_t layer) { return network.layers.begin() + static_cast<std::ptrdiff_t>(layer); };
+  network.layers.erase(at(begins.front()), at(begins[count]));
+  return network;
+}
+
 std::vector<LayerCounts> layer_counts(const Network& network, const Partition& partition) {
   const std::vector<std::size_t> decoders = decoder_begins(network);
   if (decoders.empty()) return {};

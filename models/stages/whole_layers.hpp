@@ -15,6 +15,13 @@ namespace plumb {
 /// every layer.
 std::vector<std::size_t> whole_layers(const Network& network);
 
+/// How many decoder layers there are; 0 in networks of other kinds.
+std::size_t decoder_count(const Network& network);
+
+/// The network without its first `count` decoder layers, which must be fewer than there are: what is left to compute
+/// where the outputs of these are known.
+Network without_first_decoders(Network network, std::size_t count);
+
 /// What a stage holds in terms of those parts.
 struct LayerCounts {
   bool embedding = false;

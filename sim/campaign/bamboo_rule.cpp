@@ -18,17 +18,17 @@ struct BambooSettings {
 /// A node's place: the pipeline, and the stage in it.
 using Place = std::pair<std::int32_t, std::int32_t>;
 
-/// Every node also keeps a copy of the stage behind its own, so that it can stand in for the node of that stage (of
-/// the first stage: the node of the last). While somebody stands in, steps take longer; after a step, nodes meet to
-/// take new places where spare nodes or a higher risk make that worth it. A loss that nobody can stand in for makes
-/// them meet at once.
+/// Every node also keeps a copy of the stage behind its own and runs its forwards, too, so that it can stand in for the
+/// node of that stage (of the first stage: the node of the last). While somebody stands in, steps take longer; after a
+/// step, nodes meet to take new places where spare nodes or a higher risk make that worth it. A loss that nobody can
+/// stand in for makes them meet at once.
 ///
 /// Taken from the released simulation, details included: training goes on while nodes meet after such a loss, every
 /// start of a meeting posts its own timer and none is cancelled, spare nodes that go are not counted off, and times
 /// are cut to whole milliseconds.
 class BambooRule final : public CampaignRule {
  public:
-  BambooRule(const BambooSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
+  BambooRule(const BambooSettings& settings, LayoutBook& book) : settings_(settings), book_(book.redundant()) {}
 
   void became_ready(const CampaignNode& node, CampaignRun& run) override {
     if (state_ == State::kStopped) {
@@ -181,7 +181,7 @@ class BambooRule final : public CampaignRule {
 }  // namespace
 
 CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const std::optional<JobLayout> usual = book.best(usual_nodes(problem));
+  const std::optional<JobLayout> usual = book.redundant().best(usual_nodes(problem));
   const double stages = usual ? usual->stages : 1;
   return std::make_unique<BambooRule>(
       BambooSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),

@@ -36,14 +36,16 @@ constexpr std::array kCampaignRules{
                     "peers=K neighbours that keep each other's state in memory (0)\n"
                     "rebalance=S seconds in which layers move off a slow node (none: all wait for it)"},
         varuna_rule},
-    CampaignRuleRow{{.name = "bamboo",
-                     .summary = "every node can stand in for the one behind it; nodes meet after a step to take places",
-                     .source = "Thorpe et al., Bamboo, NSDI 2023, arXiv 2204.12013",
-                     .options = "stages=P of every pipeline (those of the best layout for the mean of the trace)\n"
-                                "global=30 seconds to meet at first and after a loss that stops the job\n"
-                                "local=20 seconds to meet after a step\n"
-                                "slowdown=1.5 of steps while somebody stands in"},
-                    bamboo_rule},
+    CampaignRuleRow{
+        {.name = "bamboo",
+         .summary = "every node can stand in for the one behind it, whose forwards it runs, too; nodes meet after a "
+                    "step to take places",
+         .source = "Thorpe et al., Bamboo, NSDI 2023, arXiv 2204.12013",
+         .options = "stages=P of every pipeline (those of the best layout for the mean of the trace)\n"
+                    "global=30 seconds to meet at first and after a loss that stops the job\n"
+                    "local=20 seconds to meet after a step\n"
+                    "slowdown=1.5 of steps while somebody stands in"},
+        bamboo_rule},
     CampaignRuleRow{{.name = "oobleck",
                      .summary = "pipelines of several lengths; a loss makes the others share its microbatches",
                      .source = "Jang et al., Oobleck, SOSP 2023, arXiv 2309.08125",
@@ -89,22 +91,37 @@ constexpr std::array kCampaignRules{
                     "every=600 seconds of work between checkpoints, which are written beside it"},
         recycle_rule},
     CampaignRuleRow{{.name = "pipetransformer",
-                     .summary = "checkpoint, while the first layers freeze: half as long pipelines, twice as many",
+                     .summary = "checkpoint, while the first layers freeze: half as long pipelines, twice as many, and "
+                                "steps of the layers that are left",
                      .source = "He et al., PipeTransformer, ICML 2021",
-                     .options = "layers=12 of the network, a transformer\n"
+                     .options = "layers=N of the network, a transformer (its own; 12 of a table)\n"
                                 "width=768 of its layers, which are cut by their parameters\n"
                                 "embedding=0 millions of parameters before the layers\n"
                                 "head=0 millions of parameters behind them\n"
                                 "freeze=0.3333 of the layers that are left, after every epoch\n"
                                 "epoch=1281167 samples, those of ImageNet\n"
-                                "cache=1 keeps what frozen layers hand on; 0: they run forward in every step\n"
+                                "cache=1 keeps what frozen layers hand on; 0: they run forward in every step, in the "
+                                "first stage\n"
                                 "every=600 seconds of work between checkpoints (best for the failures, where they are "
                                 "random)\n"
                                 "save=30 seconds that a checkpoint stops the job\n"
                                 "restart=120 seconds from a loss, or from packing layers anew, to the next step\n"
                                 "nodes=N that the layout is made for (the mean of the trace)",
-                     .changes_job = true},
+                     .changes_job = "layers freeze, so that later samples train less of the network"},
                     pipetransformer_rule},
+    CampaignRuleRow{{.name = "petals",
+                     .summary = "servers with some blocks each, which move to where throughput is worst",
+                     .source = "Borzunov et al., Petals, NeurIPS 2023, arXiv 2312.08361: the block selection of its "
+                               "released program",
+                     .options = "blocks=N of the network (its layers; 24 of a table)\n"
+                                "held=N of them by every server (as many as a stage of the best layout for the mean of "
+                                "the trace)\n"
+                                "quality=0.75 of the throughput that the slowest block could have: below it servers "
+                                "move\n"
+                                "check=120 seconds from one look at the swarm to the next\n"
+                                "load=30 seconds in which a server loads its blocks over the network",
+                     .changes_job = "weights stay as they are, for inference or to tune prompts"},
+                    petals_rule},
 };
 
 /// Throws `Error` for an option that the rule does not have.

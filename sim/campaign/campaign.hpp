@@ -12,8 +12,8 @@ struct CampaignRuleSpec {
   std::string_view name;
   std::string_view summary;
   std::string_view source;
-  std::string_view options;  ///< "key=VALUE meaning (default)", one a line
-  bool changes_job = false;  ///< so that its samples are not those of the others
+  std::string_view options;           ///< "key=VALUE meaning (default)", one a line
+  std::string_view changes_job = "";  ///< why its samples are not those of the others; empty: they are
 };
 
 /// All rules, in the order of their years.

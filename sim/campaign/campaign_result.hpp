@@ -62,6 +62,7 @@ struct CampaignResult {
   std::int64_t removals = 0;        ///< nodes that went
   std::int64_t fatal = 0;           ///< losses that threw the job back to what had been saved, or stopped it
   std::int64_t recoveries = 0;      ///< times that the job took a new layout or started again, the first included
+  std::int32_t frozen_layers = 0;   ///< at the end, by a rule that freezes some
   std::int64_t first_step_ns = -1;  ///< when the first step began; -1: none did
   std::int64_t last_step_ns = -1;   ///< when the last step that was finished ended
   double node_hours_to_last_step = 0;

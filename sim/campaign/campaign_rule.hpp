@@ -70,5 +70,6 @@ CampaignRulePtr ravnest_rule(const CampaignProblem& problem, LayoutBook& book);
 std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::int64_t tasks);
 CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook& book);
+CampaignRulePtr petals_rule(const CampaignProblem& problem, LayoutBook& book);
 
 }  // namespace plumb

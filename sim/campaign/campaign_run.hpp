@@ -66,6 +66,7 @@ class CampaignRun {
   void lose_uncommitted();
   void count_fatal() { ++result_.fatal; }
   void count_recovery() { ++result_.recoveries; }
+  void note_frozen(std::int32_t layers) { result_.frozen_layers = layers; }
 
  private:
   /// In the order of one moment.

@@ -30,6 +30,15 @@ std::optional<std::int64_t> LayoutSource::share_ns(JobLayout layout, double shar
   return {};
 }
 
+std::optional<StepOfLayout> LayoutSource::frozen_step(JobLayout layout, const FrozenLayers& layers) {
+  constexpr double kForward = 1.0 / 3;
+  std::optional<StepOfLayout> whole = step(layout);
+  if (!whole) return {};
+  const double work = 1 - static_cast<double>(layers.frozen) / layers.all * (layers.cached ? 1 : 1 - kForward);
+  whole->ns = std::max<std::int64_t>(1, std::llround(static_cast<double>(whole->ns) * work));
+  return whole;
+}
+
 std::optional<StepOfLayout> LayoutTable::step(JobLayout layout) {
   const auto row = rows_.find(layout);
   if (row == rows_.end()) return {};
@@ -105,6 +114,19 @@ std::optional<StepOfLayout> LayoutBook::step(JobLayout layout) {
   const auto [found, is_new] = steps_.try_emplace(layout);
   if (is_new) found->second = source_.step(layout);
   return found->second;
+}
+
+std::optional<StepOfLayout> LayoutBook::frozen_step(JobLayout layout, const FrozenLayers& layers) {
+  const auto [found, is_new] = frozen_.try_emplace({layout, layers});
+  if (is_new) found->second = source_.frozen_step(layout, layers);
+  return found->second;
+}
+
+LayoutBook& LayoutBook::redundant() {
+  LayoutSource* const source = source_.redundant();
+  if (source == nullptr) return *this;
+  if (!redundant_) redundant_ = std::make_unique<LayoutBook>(*source);
+  return *redundant_;
 }
 
 std::optional<JobLayout> LayoutBook::best(std::int32_t nodes) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +35,15 @@ struct LayoutRestart {
   std::int64_t load_ns = 0;     ///< on top of both: parameters and optimizer state to every node
 };
 
+/// The first layers of a transformer, which are trained no more.
+struct FrozenLayers {
+  std::int32_t frozen = 0;
+  std::int32_t all = 1;
+  bool cached = true;  ///< what they hand on is kept; else they run forward in every step, in the first stage
+
+  friend auto operator<=>(const FrozenLayers&, const FrozenLayers&) = default;
+};
+
 /// Where the steps of layouts come from: a table, or the simulator.
 class LayoutSource {
  public:
@@ -55,6 +66,14 @@ class LayoutSource {
   /// A step of one of `layout.pipelines` pipelines, which has `layout.stages` stages and takes `share` of all samples
   /// of a step. Without a better way, as long as its samples take in the layout with the most pipelines up to these.
   virtual std::optional<std::int64_t> share_ns(JobLayout layout, double share);
+  /// A step while the first layers are frozen. Without a better way that of the whole network, less the share of the
+  /// frozen layers' work: all of it, or what is not forward, two thirds.
+  virtual std::optional<StepOfLayout> frozen_step(JobLayout layout, const FrozenLayers& layers);
+  /// Transformer layers of the network; 0 where that is not known.
+  virtual std::int32_t layers() const { return 0; }
+  /// Steps in which every node also runs the forward of the stage behind its own, as Bamboo's do; none where `step` is
+  /// all that is known.
+  virtual LayoutSource* redundant() { return nullptr; }
 };
 
 /// Measured steps of layouts.
@@ -95,12 +114,17 @@ class LayoutBook {
   std::optional<JobLayout> best(std::int32_t nodes);
   /// Samples per second of `best`; 0 where there is none.
   double best_rate(std::int32_t nodes);
+  std::optional<StepOfLayout> frozen_step(JobLayout layout, const FrozenLayers& layers);
+  /// Of the redundant steps of the source; this one where it has none.
+  LayoutBook& redundant();
   LayoutSource& source() { return source_; }
 
  private:
   LayoutSource& source_;
   std::map<JobLayout, std::optional<StepOfLayout>> steps_;
   std::map<std::int32_t, std::optional<JobLayout>> best_;
+  std::map<std::pair<JobLayout, FrozenLayers>, std::optional<StepOfLayout>> frozen_;
+  std::unique_ptr<LayoutBook> redundant_;
 };
 
 }  // namespace plumb

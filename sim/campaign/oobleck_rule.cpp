@@ -4,7 +4,7 @@
 
 #include "sim/campaign/campaign_rule.hpp"
 #include "sim/campaign/campaign_run.hpp"
-#include "sim/campaign/pipeline_instances.hpp"
+#include "sim/sharing/pipeline_instances.hpp"
 
 namespace plumb {
 namespace {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "models/ground/error.hpp"
 #include "sim/campaign/freezing.hpp"
@@ -16,9 +17,8 @@ struct FreezingSettings {
 
 /// The first layers freeze epoch by epoch. What is left to train then fits into pipelines of half the length, of which
 /// there are twice as many on the same nodes. Else as checkpoint and restart, with a pause to pack the layers anew; the
-/// layout it starts with is the best one for the nodes that it is made for. A forward is taken as a third of the work
-/// of a layer. Layouts that the source of steps does not know, because the whole network would not fit, take as long as
-/// the first one.
+/// layout it starts with is the best one for the nodes that it is made for. Layouts that the source of steps does not
+/// know take as long as one with pipelines as long as at first.
 class PipeTransformerRule final : public RestartRule {
  public:
   PipeTransformerRule(const RestartSettings& restart, const FreezingSettings& settings, LayoutBook& book)
@@ -29,6 +29,7 @@ class PipeTransformerRule final : public RestartRule {
     const auto epoch = static_cast<std::int32_t>(samples_ / settings_.epoch_samples);
     if (epoch == epoch_) return RestartRule::step_done(run);
     epoch_ = epoch;
+    run.note_frozen(settings_.freezing.frozen_after(epoch_));
     if (wanted(run) == run.layout()) return RestartRule::step_done(run);
     run.commit();  // nothing is lost when layers are packed anew
     start_restart(run);
@@ -45,17 +46,15 @@ class PipeTransformerRule final : public RestartRule {
   }
 
   StepOfLayout step(const CampaignRun& run) override {
-    constexpr double kForward = 1.0 / 3;
-    std::optional<StepOfLayout> whole = book().step(run.layout());
-    if (!whole) whole = book().step({std::max(1, run.layout().nodes() / first_->stages), first_->stages});
-    if (!whole) whole = book().step(*first_);
     const LayerFreezing& freezing = settings_.freezing;
     // The last layer is trained to the end.
-    const std::int32_t count = std::min(freezing.frozen_after(epoch_), freezing.layers - 1);
-    const double frozen = static_cast<double>(count) / freezing.layers;
-    const double work = 1 - frozen * (settings_.cached ? 1 : 1 - kForward);
-    return {.ns = std::max<std::int64_t>(1, std::llround(static_cast<double>(whole->ns) * work)),
-            .samples = whole->samples};
+    const FrozenLayers layers{.frozen = std::min(freezing.frozen_after(epoch_), freezing.layers - 1),
+                              .all = freezing.layers,
+                              .cached = settings_.cached};
+    std::optional<StepOfLayout> step = book().frozen_step(run.layout(), layers);
+    const JobLayout as_long{std::max(1, run.layout().nodes() / first_->stages), first_->stages};
+    if (!step) step = book().frozen_step(as_long, layers);
+    return step ? *step : *book().frozen_step(*first_, layers);
   }
 
  private:
@@ -71,13 +70,17 @@ CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook&
   const auto whole = [&](std::string_view option, double otherwise) {
     return static_cast<std::int32_t>(rule_number(problem, option, otherwise, 1));
   };
-  FreezingSettings settings{.freezing = {.layers = whole("layers", 12),
+  const std::int32_t known = book.source().layers();
+  FreezingSettings settings{.freezing = {.layers = whole("layers", known > 0 ? known : 12),
                                          .alpha = rule_number(problem, "freeze", 1.0 / 3),
                                          .width = rule_number(problem, "width", 768, 1),
                                          .embedding_millions = rule_number(problem, "embedding", 0),
                                          .head_millions = rule_number(problem, "head", 0)},
                             .epoch_samples = rule_number(problem, "epoch", 1'281'167, 1),
                             .cached = rule_number(problem, "cache", 1) > 0};
+  if (known > 0 && settings.freezing.layers != known) {
+    throw Error("option layers: the network has " + std::to_string(known) + ", expected as many");
+  }
   if (settings.freezing.alpha > 1) throw Error("option freeze: expected a share from 0 to 1");
   return std::make_unique<PipeTransformerRule>(restart_settings(problem, false), settings, book);
 }

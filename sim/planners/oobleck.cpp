@@ -1,16 +1,30 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
 #include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/sharing/pipeline_instances.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr std::int64_t kNoCut = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostInstancesCounted = 1'000'000;
+constexpr double kMostOobleckNodes = 100'000;
+
+std::int64_t whole_option(const PlanProblem& problem, std::string_view option, std::int64_t otherwise) {
+  const double number = problem.number(option, static_cast<double>(otherwise));
+  if (number < 1 || number > kMostOobleckNodes || number != std::floor(number)) {
+    throw Error("option '" + std::string(option) + "': expected a whole number from 1 to 100000");
+  }
+  return static_cast<std::int64_t>(number);
+}
 
 /// Cuts of the beginnings and ends of a chain whose longest stage is as short as can be.
 class EvenCuts {
@@ -80,12 +94,34 @@ struct Template {
   std::size_t end = 0;
 };
 
+/// How many sets of pipelines of `least` nodes up to as many as there are devices use all of the nodes that are asked
+/// about.
+void count_instances(const PlanProblem& problem, Plan& plan) {
+  if (!problem.options.contains("nodes")) {
+    if (problem.options.contains("least")) throw Error("option 'least': expected option 'nodes' with it");
+    return;
+  }
+  const std::int64_t nodes = whole_option(problem, "nodes", 1);
+  const std::int64_t least = whole_option(problem, "least", 1);
+  if (least > problem.num_devices()) throw Error("option 'least': expected at most as many nodes as devices");
+  std::vector<std::int32_t> sizes;
+  for (auto size = static_cast<std::int32_t>(least); size <= problem.num_devices(); ++size) sizes.push_back(size);
+  for_each_instance(static_cast<std::int32_t>(nodes), sizes, [&](const InstanceCounts&) {
+    problem.stop.check();
+    return ++plan.instances < kMostInstancesCounted;
+  });
+  plan.remarks.push_back((plan.instances == kMostInstancesCounted ? "at least " : "") + std::to_string(plan.instances) +
+                         " sets of pipelines of " + std::to_string(least) + " to " +
+                         std::to_string(problem.num_devices()) + " nodes use " + std::to_string(nodes) + " nodes");
+}
+
 }  // namespace
 
 /// Oobleck's pipeline template (Jang et al., SOSP 2023): T1 + T2 + T3, where T1 is the time of all S stages, T2 = (2 S
 /// + k + 1) t with the longest stage k (counted from 0, of equal ones the last) and its time t, and T3 the time of the
 /// stages from k on; of a single stage T2 is 2 t. Its program divides layers and nodes recursively and keeps the best
-/// of each part; this tries every longest stage, so that no cut has a shorter time.
+/// of each part; this tries every longest stage, so that no cut has a shorter time. Option `nodes` counts the sets of
+/// pipelines, of `least` nodes up to as many as there are devices, that use so many nodes.
 Plan plan_oobleck(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   const std::size_t n = chain.size();
@@ -120,6 +156,7 @@ Plan plan_oobleck(const PlanProblem& problem) {
     begin = end;
   }
   plan.remarks.push_back("the longest stage is stage " + std::to_string(best.place));
+  count_instances(problem, plan);
   return plan;
 }
 

@@ -30,6 +30,7 @@ struct Plan {
   double lower_bound_ns = 0;            ///< nothing costs less by that formula; equal to `claimed_ns`: proved optimal
   std::int64_t states = 0;              ///< of the search: cut points or sets of layers
   std::vector<std::string> remarks;
+  std::int64_t instances = 0;  ///< ways to use a number of nodes with pipelines of several lengths; 0: not asked
 
   std::int32_t num_devices() const {
     std::int32_t sum = 0;

@@ -1,5 +1,6 @@
 #include "sim/planners/problem.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "models/ground/error.hpp"
@@ -44,6 +45,28 @@ double PlanProblem::number(std::string_view option, double otherwise) const {
     throw Error("option '" + std::string(option) + "': expected a number of at least 0, found '" + text + "'");
   }
   return value;
+}
+
+std::vector<std::int64_t> PlanProblem::number_of_each(std::string_view option, std::int64_t otherwise,
+                                                      std::int64_t most) const {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(num_devices()), otherwise);
+  const auto given = options.find(std::string(option));
+  if (given == options.end()) return numbers;
+  std::string_view text = given->second;
+  for (std::size_t device = 0; device < numbers.size(); ++device) {
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), numbers[device]);
+    const auto read = static_cast<std::size_t>(end - text.data());
+    const bool ends = read == text.size();
+    const bool is_last = device + 1 == numbers.size();
+    if (failed != std::errc{} || numbers[device] < 1 || numbers[device] > most || ends != is_last ||
+        (!ends && text[read] != '-')) {
+      throw Error("option '" + std::string(option) + "': expected a whole number from 1 to " + std::to_string(most) +
+                  " for each of the " + std::to_string(numbers.size()) + " devices, such as 8-8-16, found '" +
+                  given->second + "'");
+    }
+    text.remove_prefix(std::min(text.size(), read + 1));
+  }
+  return numbers;
 }
 
 std::vector<MachineLevel> levels_of(const Cluster& cluster) {

@@ -42,6 +42,9 @@ struct PlanProblem {
   double bytes_per_s_between(std::int32_t devices) const;
   bool flag(std::string_view option) const;
   double number(std::string_view option, double otherwise) const;
+  /// An option such as "8-8-16": a whole number from 1 to `most` for every device; `otherwise` where it is not given.
+  /// Throws `Error`.
+  std::vector<std::int64_t> number_of_each(std::string_view option, std::int64_t otherwise, std::int64_t most) const;
 };
 
 /// The levels of `cluster`: devices of a node and, with several, nodes.

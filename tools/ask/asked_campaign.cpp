@@ -11,10 +11,12 @@ class AskedCampaign final : public AskedQuestion {
   std::vector<std::string_view> parts() const override { return {"campaign", "text", "html"}; }
 
   void answer(const Request& request, AnswerDocument& answer) override {
-    const CampaignAnswer found = question_.answer();
-    if (request.wants("campaign")) answer.add_json("campaign", campaign_json(found));
-    if (request.wants("text")) answer.add_text("text", campaign_text(found));
-    if (request.wants("html")) answer.add_text("html", campaign_page(found));
+    const auto add = [&](const auto& found) {
+      if (request.wants("campaign")) answer.add_json("campaign", campaign_json(found));
+      if (request.wants("text")) answer.add_text("text", campaign_text(found));
+      if (request.wants("html")) answer.add_text("html", campaign_page(found));
+    };
+    question_.is_sweep() ? add(question_.sweep()) : add(question_.answer());
   }
 
  private:

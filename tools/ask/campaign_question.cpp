@@ -1,6 +1,7 @@
 #include "tools/ask/campaign_question.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 
@@ -44,6 +45,56 @@ std::string text_of_file(const std::string& name, std::string_view what, std::sp
   throw_unknown(what, name, preset_words(presets));
 }
 
+/// An option whose value is a number, or several of them.
+struct SweptNumber {
+  std::string_view name;
+  std::string CampaignQuestion::*text;
+  RealRange within;
+  bool whole;
+  std::string_view meaning;
+  std::string_view unit;
+};
+
+constexpr std::array<SweptNumber, 5> kSweptNumbers{{
+    {"mtbf", &CampaignQuestion::mtbf, {.least = 1e-3, .most = 1e9}, false, "the mean hours until a node fails", " h"},
+    {"nodes", &CampaignQuestion::nodes, {.least = 1, .most = 10'000}, true, "the nodes that there are at first", ""},
+    {"hours", &CampaignQuestion::hours, {.least = 1e-3, .most = kMostHours}, false, "the length in hours", " h"},
+    {"ready", &CampaignQuestion::ready, {.least = 0, .most = 1e6}, false, "the seconds until a node is ready", " s"},
+    {"price", &CampaignQuestion::price, {.least = 0, .most = 1e9}, false, "the price of a node and hour", ""},
+}};
+
+/// Of "24", "2,6,24" or "2..32" (doubled from one to the next), ascending; none of an empty text. Throws `Error`.
+std::vector<double> swept_values(const std::string& text, const std::string& where, const RealRange& within,
+                                 bool whole) {
+  const auto number = [&](const std::string& one) {
+    const NumberRange range{.least = static_cast<std::int64_t>(within.least),
+                            .most = static_cast<std::int64_t>(within.most)};
+    return whole ? static_cast<double>(parse_whole(one, range, where)) : parse_real(one, where, within);
+  };
+  std::vector<double> values;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    for (const std::string& one : split(text, ',')) values.push_back(number(one));
+    std::ranges::sort(values);
+    return values;
+  }
+  const double last = number(text.substr(dots + 2));
+  for (double next = number(text.substr(0, dots)); next <= last; next *= 2) {
+    values.push_back(next);
+    if (next == 0) throw Error(where + ": '" + text + "', expected a number above 0 that can be doubled");
+  }
+  if (values.empty()) throw Error(where + ": '" + text + "', expected the smaller number first");
+  return values;
+}
+
+/// The value of an option that names one; none where it is not given. Throws `Error`.
+std::optional<double> only_value(const CampaignQuestion& question, std::string_view name) {
+  const auto option = std::ranges::find(kSweptNumbers, name, &SweptNumber::name);
+  const std::vector<double> values =
+      swept_values(question.*option->text, "--" + std::string(name), option->within, option->whole);
+  return values.empty() ? std::nullopt : std::optional(values.front());
+}
+
 std::int64_t last_of(const NodeTrace& trace) { return trace.events.empty() ? 0 : trace.events.back().at_ns; }
 
 /// Options of one rule: those without a rule's name, where it knows them, and its own.
@@ -64,7 +115,7 @@ std::map<std::string, std::string> options_of(const CampaignRuleSpec& rule, cons
 std::vector<CampaignRuleSpec> chosen_rules(const std::string& names) {
   std::vector<CampaignRuleSpec> all = campaign_rules();
   if (names.empty() || names == "all") {
-    std::erase_if(all, [](const CampaignRuleSpec& rule) { return rule.changes_job; });
+    std::erase_if(all, [](const CampaignRuleSpec& rule) { return !rule.changes_job.empty(); });
     return all;
   }
   std::vector<std::string_view> known;
@@ -98,7 +149,7 @@ void check_option_names(const std::vector<CampaignRuleSpec>& rules, const std::v
 std::string rules_help() {
   std::string text = "rules with commas, or all (the default; not those that change the job):";
   for (const CampaignRuleSpec& rule : campaign_rules()) {
-    text += " " + std::string(rule.name) + " (" + std::string(rule.changes_job ? "changes the job: " : "") +
+    text += " " + std::string(rule.name) + " (" + std::string(rule.changes_job.empty() ? "" : "changes the job: ") +
             std::string(rule.summary) + ");";
   }
   text.back() = '.';
@@ -106,7 +157,7 @@ std::string rules_help() {
 }
 
 std::string rule_options_help() {
-  std::string text = "an option of all rules that have it, or of one as RULE.KEY=VALUE.";
+  std::string text = "an option of all rules that have it, or of one as RULE.KEY=VALUE; several values as of --mtbf.";
   for (const CampaignRuleSpec& rule : campaign_rules()) {
     text += " " + std::string(rule.name) + ":";
     for (const std::string& line : split(rule.options, '\n')) text += " " + line + ",";
@@ -147,20 +198,18 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .words(preset_words(trace_presets()))
       .text("mtbf", mtbf, "X|RANGE",
             "mean hours until a node fails; another one takes its place. Several, as 2,6,24 or 2..32 (doubled from one "
-            "to "
-            "the next): a table of all rules")
+            "to the next), here or of another option: a table of all rules")
       .text("market", market, "TAKEN,GIVEN",
             "probabilities by the hour that a node is taken, and that a missing one is given")
-      .whole("nodes", nodes, {.least = 1, .most = 10'000}, "with --mtbf and --market: how many there are at first")
-      .real("hours", hours, {.least = 1e-3, .most = kMostHours}, "length (default: of the trace, or 24)")
-      .real("ready", ready_seconds, {.least = 0, .most = 1e6},
-            "seconds from a node's coming to its being ready (default 45)")
+      .text("nodes", nodes, "N|RANGE", "with --mtbf and --market: how many there are at first")
+      .text("hours", hours, "X|RANGE", "length (default: of the trace, or 24)")
+      .text("ready", ready, "X|RANGE", "seconds from a node's coming to its being ready (default 45)")
       .real("interval", interval_seconds, {.least = 1, .most = 1e6},
             "take the trace as Parcae's program does: in intervals of so many seconds")
       .whole("seed", seed, {.least = 0}, "of the nodes (default 1)")
       .whole("runs", runs, {.least = 1, .most = 10'000},
              "with --mtbf and --market: seeds, one after another (default 1)")
-      .real("price", price, {.least = 0, .most = 1e9}, "of a node and hour, in any money");
+      .text("price", price, "X|RANGE", "of a node and hour, in any money");
   options.group("Rules")
       .text("rules", rules, "NAMES", rules_help())
       .words(rule_words())
@@ -178,8 +227,15 @@ void CampaignQuestion::add_to(OptionTable& options) {
   simulation.add_messages_to(options);
 }
 
+std::int64_t CampaignQuestion::until_ns() const {
+  return std::llround(only_value(*this, "hours").value_or(24) * kHour);
+}
+
+std::int64_t CampaignQuestion::ready_ns() const { return std::llround(only_value(*this, "ready").value_or(45) * 1e9); }
+
 NodeTrace CampaignQuestion::nodes_of(std::uint64_t seed_of_run, std::int64_t until_ns) const {
-  const auto count = static_cast<std::int32_t>(nodes.value_or(1));
+  const auto count = static_cast<std::int32_t>(only_value(*this, "nodes").value_or(1));
+  const std::optional<double> mtbf_hours = only_value(*this, "mtbf");
   const double node_hours = static_cast<double>(count) * static_cast<double>(until_ns) / kHour;
   const double losses = node_hours / mtbf_hours.value_or(1);
   if (losses > kMostPlayedLosses) {
@@ -189,7 +245,7 @@ NodeTrace CampaignQuestion::nodes_of(std::uint64_t seed_of_run, std::int64_t unt
   if (mtbf_hours) {
     return random_failures({.nodes = count,
                             .mean_ns = std::llround(std::min(*mtbf_hours * kHour, 9e18)),
-                            .ready_ns = std::llround(ready_seconds.value_or(45) * 1e9),
+                            .ready_ns = ready_ns(),
                             .until_ns = until_ns,
                             .seed = seed_of_run});
   }
@@ -205,20 +261,20 @@ NodeTrace CampaignQuestion::nodes_of(std::uint64_t seed_of_run, std::int64_t unt
 
 std::vector<CampaignProblem> CampaignQuestion::problems() const {
   const int sources =
-      static_cast<int>(!trace.empty()) + static_cast<int>(mtbf_hours.has_value()) + static_cast<int>(!market.empty());
+      static_cast<int>(!trace.empty()) + static_cast<int>(!mtbf.empty()) + static_cast<int>(!market.empty());
   if (sources != 1) throw Error("campaign: expected one of --trace, --mtbf and --market: when nodes come and go");
-  if (trace.empty() && !nodes) throw Error("campaign: --nodes is missing, expected how many there are");
-  if (!trace.empty() && (runs || nodes))
+  if (trace.empty() && nodes.empty()) throw Error("campaign: --nodes is missing, expected how many there are");
+  if (!trace.empty() && (runs || !nodes.empty()))
     throw Error("campaign: a trace has its own nodes, expected no --runs and --nodes");
   CampaignProblem problem{.trace = {},
-                          .until_ns = std::llround(hours.value_or(24) * kHour),
-                          .ready_ns = std::llround(ready_seconds.value_or(45) * 1e9),
-                          .price_per_node_hour = price.value_or(0)};
+                          .until_ns = until_ns(),
+                          .ready_ns = ready_ns(),
+                          .price_per_node_hour = only_value(*this, "price").value_or(0)};
   if (!trace.empty()) {
     problem.trace = load_node_trace(trace);
     std::int64_t end = last_of(problem.trace);
     if (interval_seconds) problem.trace = in_intervals(problem.trace, std::llround(*interval_seconds * 1e9), end);
-    if (!hours) problem.until_ns = end;
+    if (hours.empty()) problem.until_ns = end;
     if (problem.until_ns <= 0) throw Error(trace + ": all nodes come at once and stay; expected --hours");
     return {problem};
   }
@@ -252,45 +308,61 @@ std::unique_ptr<LayoutSource> CampaignQuestion::source_of(std::int32_t most_node
 
 void CampaignQuestion::set_options(CampaignProblem& problem, const CampaignRuleSpec& rule) const {
   problem.options = options_of(rule, rule_options);
-  const bool saves = rule.options.starts_with("every=") && rule.options.find("\nsave=") != std::string_view::npos;
+  const std::string known = "\n" + std::string(rule.options);
+  const bool saves = known.find("\nevery=") != std::string::npos && known.find("\nsave=") != std::string::npos;
+  const std::optional<double> mtbf_hours = only_value(*this, "mtbf");
   if (!mtbf_hours || !saves || problem.options.contains("every")) return;
   const double save = rule_number(problem, "save", 30);
-  const double between = *mtbf_hours * 3600 / static_cast<double>(*nodes);
+  const double between = *mtbf_hours * 3600 / *only_value(*this, "nodes");
   problem.options["every"] = number_text(std::max(1.0, std::sqrt(2 * save * between)), 6);
 }
 
-std::vector<double> CampaignQuestion::failure_times() const {
-  if (mtbf_hours) return {*mtbf_hours};
-  constexpr RealRange kHours{.least = 1e-3, .most = 1e9};
-  std::vector<double> times;
-  const std::size_t dots = mtbf.find("..");
-  if (dots != std::string::npos) {
-    const double last = parse_real(mtbf.substr(dots + 2), "--mtbf", kHours);
-    for (double next = parse_real(mtbf.substr(0, dots), "--mtbf", kHours); next <= last; next *= 2)
-      times.push_back(next);
-    if (times.empty()) throw Error("--mtbf: '" + mtbf + "', expected the smaller number first");
-    return times;
+std::optional<CampaignSweep> CampaignQuestion::swept() const {
+  std::vector<CampaignSweep> found;
+  for (const SweptNumber& option : kSweptNumbers) {
+    const std::string name = "--" + std::string(option.name);
+    std::vector<double> values = swept_values(this->*option.text, name, option.within, option.whole);
+    if (values.size() < 2) continue;
+    found.push_back(
+        {std::string(option.name), std::string(option.meaning), std::string(option.unit), std::move(values), {}});
   }
-  for (const std::string& one : split(mtbf, ',')) times.push_back(parse_real(one, "--mtbf", kHours));
-  std::ranges::sort(times);
-  return times;
+  for (const std::string& given : rule_options) {
+    const auto [key, value] = parse_assignment(given, "--rule-opt");
+    if (value.find("..") == std::string::npos && value.find(',') == std::string::npos) continue;
+    std::vector<double> values = swept_values(value, "--rule-opt " + key, {.least = 0, .most = 1e9}, false);
+    if (values.size() > 1) found.push_back({key, "the rules' option " + key, "", std::move(values), {}});
+  }
+  if (found.empty()) return {};
+  if (found.size() > 1) {
+    throw Error("campaign: " + found[0].option + " and " + found[1].option +
+                " both name several values; expected one option that does");
+  }
+  return std::move(found.front());
 }
 
-std::vector<CampaignAnswer> CampaignQuestion::answers() const {
-  std::vector<CampaignAnswer> all;
-  for (const double hours_between : failure_times()) {
-    CampaignQuestion one = *this;
-    one.mtbf_hours = hours_between;
-    all.push_back(one.answer());
+CampaignQuestion CampaignQuestion::with(const CampaignSweep& swept, double value) const {
+  CampaignQuestion one = *this;
+  const auto option = std::ranges::find(kSweptNumbers, swept.option, &SweptNumber::name);
+  if (option != kSweptNumbers.end()) one.*option->text = digits_of(value);
+  for (std::string& given : one.rule_options) {
+    if (given.starts_with(swept.option + "=")) given = swept.option + "=" + digits_of(value);
   }
-  return all;
+  return one;
+}
+
+bool CampaignQuestion::is_sweep() const { return swept().has_value(); }
+
+CampaignSweep CampaignQuestion::sweep() const {
+  std::optional<CampaignSweep> all = swept();
+  if (!all) throw Error("campaign: expected an option with several values, such as --mtbf 2..32");
+  for (const double value : all->values) all->answers.push_back(with(*all, value).answer());
+  return *std::move(all);
 }
 
 CampaignAnswer CampaignQuestion::answer() const {
-  if (!mtbf_hours && !mtbf.empty()) {
-    std::vector<CampaignAnswer> all = answers();
-    if (all.size() > 1) throw Error("campaign: --mtbf names " + std::to_string(all.size()) + " times; expected one");
-    return std::move(all.front());
+  if (const std::optional<CampaignSweep> several = swept()) {
+    throw Error("campaign: " + several->option + " names " + std::to_string(several->values.size()) +
+                " values; expected one");
   }
   const std::vector<CampaignRuleSpec> chosen = chosen_rules(rules);
   check_option_names(chosen, rule_options);
@@ -304,7 +376,7 @@ CampaignAnswer CampaignQuestion::answer() const {
                 (source->refusal().empty() ? "" : ": " + source->refusal()));
   }
   CampaignAnswer answer{
-      .job = job_text(), .nodes = nodes_text(), .price_per_node_hour = price.value_or(0), .outcomes = {}};
+      .job = job_text(), .nodes = nodes_text(), .price_per_node_hour = all.front().price_per_node_hour, .outcomes = {}};
   for (const CampaignRuleSpec& rule : chosen) {
     CampaignOutcome outcome{.rule = std::string(rule.name), .runs = {}};
     for (CampaignProblem& problem : all) {
@@ -333,9 +405,9 @@ std::string CampaignQuestion::job_text() const {
 
 std::string CampaignQuestion::nodes_text() const {
   if (!trace.empty()) return "trace " + trace;
-  const std::string count = std::to_string(*nodes) + " nodes";
-  if (!mtbf_hours) return count + " of a market that takes and gives " + market;
-  return count + " that fail after " + number_text(*mtbf_hours) + " h on average";
+  const std::string count = number_text(only_value(*this, "nodes").value_or(1), 6) + " nodes";
+  if (mtbf.empty()) return count + " of a market that takes and gives " + market;
+  return count + " that fail after " + number_text(only_value(*this, "mtbf").value_or(0)) + " h on average";
 }
 
 }  // namespace plumb

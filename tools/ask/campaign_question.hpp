@@ -22,12 +22,13 @@ struct CampaignQuestion {
 
   std::vector<std::string> names;  ///< one schedule, or none with `layouts`
   std::string trace;
-  std::string mtbf;                  ///< "24", or several: "2,6,24", "2..32" (doubled from one to the next)
-  std::optional<double> mtbf_hours;  ///< the one that is played; `mtbf` otherwise
-  std::string market;                ///< "0.25,0.5": taken, given
-  std::optional<std::int64_t> nodes;
-  std::optional<double> hours;
-  std::optional<double> ready_seconds;
+  // One of these, or one of `rule_options`, may name several values: "2,6,24", "2..32" (doubled from one to the next).
+  std::string mtbf;
+  std::string nodes;
+  std::string hours;
+  std::string ready;
+  std::string price;
+  std::string market;  ///< "0.25,0.5": taken, given
   std::optional<double> interval_seconds;
   std::optional<std::int64_t> seed;
   std::optional<std::int64_t> runs;
@@ -35,7 +36,6 @@ struct CampaignQuestion {
   std::vector<std::string> rule_options;  ///< "key=value" or "rule.key=value"
   std::string layouts;
   std::string lengths;
-  std::optional<double> price;
   ScheduleArguments size;
   CostArguments costs;
   SimulationArguments simulation;
@@ -46,12 +46,18 @@ struct CampaignQuestion {
   /// Plays every rule on the nodes of every seed. Throws `Error` for what is missing, unknown or contradictory, and
   /// where the job runs in no layout.
   CampaignAnswer answer() const;
-  /// How rare failures may be that are asked about, ascending; empty without --mtbf. Throws `Error`.
-  std::vector<double> failure_times() const;
-  /// The answer for each of `failure_times`.
-  std::vector<CampaignAnswer> answers() const;
+  /// Whether an option names several values. Throws `Error` where two do, and for what is no number.
+  bool is_sweep() const;
+  /// The answers for all values of that option.
+  CampaignSweep sweep() const;
 
  private:
+  /// The option that names several values, with them; no answers. None: all name one at most.
+  std::optional<CampaignSweep> swept() const;
+  /// The same question for one value of the option.
+  CampaignQuestion with(const CampaignSweep& swept, double value) const;
+  std::int64_t until_ns() const;
+  std::int64_t ready_ns() const;
   NodeTrace nodes_of(std::uint64_t seed_of_run, std::int64_t until_ns) const;
   /// One for every seed.
   std::vector<CampaignProblem> problems() const;

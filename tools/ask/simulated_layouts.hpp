@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,18 +36,35 @@ class SimulatedLayouts final : public LayoutSource {
   std::int32_t most_pipelines(std::int32_t stages) const override;
   std::int64_t microbatches() const override { return job_.microbatches; }
   std::optional<std::int64_t> share_ns(JobLayout layout, double share) override;
+  /// The active layers are simulated, cut by their times; frozen ones that are not cached add their forwards and
+  /// weights to the first stage.
+  std::optional<StepOfLayout> frozen_step(JobLayout layout, const FrozenLayers& layers) override;
+  std::int32_t layers() const override;
+  /// Those of the schedule `bamboo`; none where that is the job's.
+  LayoutSource* redundant() override;
 
   std::string refusal() const override { return refusal_; }
 
  private:
   /// Throws where the cluster has not all nodes that there are at once.
   void check_nodes() const;
+  std::int64_t microbatches_of(JobLayout layout) const;
+  /// What frozen layers that run forward add to the first stage of a layout.
+  struct FrozenWork {
+    Ticks forward = 0;
+    std::int64_t weight_bytes = 0;
+  };
+  FrozenWork frozen_work(JobLayout layout, const Network& active) const;
   std::optional<StepOfLayout> simulated(JobLayout layout, std::int64_t microbatches);
+  /// The job as it is where `active` is all of its network that is trained.
+  std::optional<StepOfLayout> simulated(JobLayout layout, std::int64_t microbatches, const CostDocuments& active,
+                                        const CostArguments& arguments, const FrozenWork& frozen);
 
   LaidOutJob job_;
   CostDocuments documents_;
   std::vector<std::int32_t> lengths_;
   std::string refusal_;
+  std::unique_ptr<SimulatedLayouts> redundant_;
 };
 
 }  // namespace plumb

@@ -31,22 +31,37 @@ struct CampaignAnswer {
   std::vector<CampaignOutcome> outcomes;  ///< most samples per cost first (without a price: most samples)
 };
 
+/// Several answers that differ in the value of one option.
+struct CampaignSweep {
+  std::string option;   ///< "mtbf", or an option of rules: "checkpoint.every"
+  std::string meaning;  ///< "the mean hours until a node fails"
+  std::string unit;     ///< " h"; empty: none
+  std::vector<double> values;
+  std::vector<CampaignAnswer> answers;  ///< by value
+};
+
 /// Standard error of the mean of `figure` over runs; 0 for one run.
 double standard_error(const CampaignOutcome& outcome, double (*figure)(const CampaignResult&));
 
 /// Two tables: what the job got, and where its time went.
 std::string campaign_text(const CampaignAnswer& answer);
 
-/// Several answers that differ in how often nodes fail, as one table: what every rule gets, and which gets the most.
-std::string campaign_sweep_text(const std::vector<CampaignAnswer>& answers, const std::vector<double>& failure_hours);
+/// One table: what every rule gets at each value, and which gets the most.
+std::string campaign_text(const CampaignSweep& sweep);
 
 /// `{"format": "plumbline-campaign", "version": 1, ...}`.
 std::string campaign_json(const CampaignAnswer& answer);
+/// `{"format": "plumbline-campaigns", "version": 1, "option": "mtbf", "points": [{"value": 2, "campaign": ...}]}`,
+/// where a campaign is the document of its answer.
+std::string campaign_json(const CampaignSweep& sweep);
 
 /// A page with nodes, layouts and uses of time of every rule over the hours, and the tables.
 std::string campaign_page(const CampaignAnswer& answer);
+/// A page with a line for every rule over the values, and the table.
+std::string campaign_page(const CampaignSweep& sweep);
 
 /// The picture of the first rule on that page.
 std::string campaign_svg(const CampaignAnswer& answer);
+std::string campaign_svg(const CampaignSweep& sweep);
 
 }  // namespace plumb

@@ -24,6 +24,7 @@ nlohmann::ordered_json run_json(const CampaignResult& run) {
                               {"samples_per_cost", run.samples_per_cost()},
                               {"first_step_ns", run.first_step_ns},
                               {"last_step_ns", run.last_step_ns}};
+  if (run.frozen_layers > 0) json["frozen_layers"] = run.frozen_layers;
   if (run.phases.empty()) return json;
   nlohmann::ordered_json phases = nlohmann::ordered_json::array();
   for (const CampaignPhase& phase : run.phases) {
@@ -37,23 +38,34 @@ nlohmann::ordered_json run_json(const CampaignResult& run) {
   return json;
 }
 
-}  // namespace
-
-std::string campaign_json(const CampaignAnswer& answer) {
+nlohmann::ordered_json answer_json(const CampaignAnswer& answer) {
   nlohmann::ordered_json rules = nlohmann::ordered_json::array();
   for (const CampaignOutcome& outcome : answer.outcomes) {
     nlohmann::ordered_json runs = nlohmann::ordered_json::array();
     for (const CampaignResult& run : outcome.runs) runs.push_back(run_json(run));
     rules.push_back({{"rule", outcome.rule}, {"runs", std::move(runs)}});
   }
-  const nlohmann::ordered_json document{{"format", "plumbline-campaign"},
-                                        {"version", 1},
-                                        {"job", answer.job},
-                                        {"nodes", answer.nodes},
-                                        {"hours", answer.hours},
-                                        {"mean_nodes", answer.mean_nodes},
-                                        {"price_per_node_hour", answer.price_per_node_hour},
-                                        {"rules", std::move(rules)}};
+  return {{"format", "plumbline-campaign"},
+          {"version", 1},
+          {"job", answer.job},
+          {"nodes", answer.nodes},
+          {"hours", answer.hours},
+          {"mean_nodes", answer.mean_nodes},
+          {"price_per_node_hour", answer.price_per_node_hour},
+          {"rules", std::move(rules)}};
+}
+
+}  // namespace
+
+std::string campaign_json(const CampaignAnswer& answer) { return answer_json(answer).dump(1) + "\n"; }
+
+std::string campaign_json(const CampaignSweep& sweep) {
+  nlohmann::ordered_json points = nlohmann::ordered_json::array();
+  for (std::size_t at = 0; at < sweep.values.size(); ++at) {
+    points.push_back({{"value", sweep.values[at]}, {"campaign", answer_json(sweep.answers[at])}});
+  }
+  const nlohmann::ordered_json document{
+      {"format", "plumbline-campaigns"}, {"version", 1}, {"option", sweep.option}, {"points", std::move(points)}};
   return document.dump(1) + "\n";
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 
 #include "sim/campaign/campaign.hpp"
 #include "tools/campaign/campaign_answer.hpp"
@@ -22,37 +23,17 @@ double money_of(const CampaignResult& run) { return run.cost; }
 double value_of(const CampaignResult& run) { return run.samples_per_cost(); }
 double rate_of(const CampaignResult& run) { return run.samples_per_s(); }
 
-/// Of a rule that lets later samples train less of the network.
-bool changes_job(const CampaignOutcome& outcome) {
+/// Why the samples of a rule are not those of the others; empty where they are.
+std::string_view change_of_job(const std::string& rule) {
   const std::vector<CampaignRuleSpec> rules = campaign_rules();
-  const auto found = std::ranges::find(rules, outcome.rule, &CampaignRuleSpec::name);
-  return found != rules.end() && found->changes_job;
+  const auto found = std::ranges::find(rules, rule, &CampaignRuleSpec::name);
+  return found == rules.end() ? std::string_view{} : found->changes_job;
 }
 
-std::string table_text(const CampaignTable& table) {
-  std::vector<TextTable::Column> columns;
-  for (const std::string& title : table.head) columns.push_back({title, columns.empty() ? '<' : '>'});
-  TextTable text(columns);
-  for (const std::vector<std::string>& row : table.rows) text.add_row(row);
-  return text.to_string();
-}
-
-/// Nothing where samples of later times are less work: beside those of the other rules they would mislead.
+/// Nothing where samples are less work: beside those of the other rules they would mislead.
 std::string goodput_text(const CampaignOutcome& outcome) {
-  if (changes_job(outcome)) return "-";
+  if (!change_of_job(outcome.rule).empty()) return "-";
   return percent_text(outcome.mean([](const CampaignResult& run) { return run.goodput(); }));
-}
-
-/// What to know of rows whose samples are not those of the others.
-std::string changed_jobs_text(const CampaignAnswer& answer) {
-  std::string text;
-  for (const CampaignOutcome& outcome : answer.outcomes) {
-    if (!changes_job(outcome)) continue;
-    text += "\n" + outcome.rule +
-            ": layers freeze, so that later samples train less of the network; its samples are not " +
-            "those of the other rules\n";
-  }
-  return text;
 }
 
 /// Pipelines x stages that it trained in for most of the time.
@@ -70,6 +51,26 @@ std::string layout_text(const CampaignOutcome& outcome) {
 }
 
 }  // namespace
+
+std::string table_text(const CampaignTable& table) {
+  std::vector<TextTable::Column> columns;
+  for (const std::string& title : table.head) columns.push_back({title, columns.empty() ? '<' : '>'});
+  TextTable text(columns);
+  for (const std::vector<std::string>& row : table.rows) text.add_row(row);
+  return text.to_string();
+}
+
+std::string changed_jobs_text(const CampaignAnswer& answer) {
+  std::string text;
+  for (const CampaignOutcome& outcome : answer.outcomes) {
+    const std::string_view why = change_of_job(outcome.rule);
+    if (why.empty()) continue;
+    text += "\n" + outcome.rule + ": " + std::string(why) + "; its samples are not those of the other rules\n";
+    const double frozen = outcome.mean([](const CampaignResult& run) { return run.frozen_layers; });
+    if (frozen > 0) text += "layers that are frozen in the end: " + number_text(frozen) + "\n";
+  }
+  return text;
+}
 
 double standard_error(const CampaignOutcome& outcome, double (*figure)(const CampaignResult&)) {
   const auto count = static_cast<double>(outcome.runs.size());

@@ -9,6 +9,7 @@
 #include "tools/ask/search_question.hpp"
 #include "tools/claims/claims.hpp"
 #include "tools/claims/expression.hpp"
+#include "tools/claims/planner_command.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
@@ -120,10 +121,11 @@ struct CampaignMetric {
   double (*of)(const CampaignResult&);
 };
 
-constexpr std::array<CampaignMetric, 5> kCampaignMetrics{{
+constexpr std::array<CampaignMetric, 6> kCampaignMetrics{{
     {"campaign_steps", [](const CampaignResult& run) { return static_cast<double>(run.steps); }},
     {"campaign_fatal", [](const CampaignResult& run) { return static_cast<double>(run.fatal); }},
     {"campaign_recoveries", [](const CampaignResult& run) { return static_cast<double>(run.recoveries); }},
+    {"campaign_frozen", [](const CampaignResult& run) { return static_cast<double>(run.frozen_layers); }},
     {"campaign_samples", [](const CampaignResult& run) { return run.samples; }},
     {"campaign_undisturbed", [](const CampaignResult& run) { return run.undisturbed; }},
 }};
@@ -216,6 +218,7 @@ double trained_metric(const Claim& claim) {
 double metric_of(const std::string& command, const std::string& name) {
   if (command.starts_with("campaign ")) return campaign_metric(command, name);
   if (command.starts_with("search ")) return search_metric(command, name);
+  if (command.starts_with("plan ")) return planner_metric(command, name);
   if (name == kMostSent) return most_sent_gib(command);
   const Timeline timeline = simulated(command);
   for (const Metric& metric : kMetrics) {
@@ -247,6 +250,7 @@ std::vector<std::string_view> claim_metrics() {
   names.push_back(kMostSent);
   for (const CampaignMetric& metric : kCampaignMetrics) names.push_back(metric.name);
   for (const SearchMetric& metric : kSearchMetrics) names.push_back(metric.name);
+  for (const std::string_view name : planner_metrics()) names.push_back(name);
   names.insert(names.end(), {kFinalLoss, kFinalAccuracy, kSameWeights});
   return names;
 }

@@ -1,5 +1,4 @@
 #include <optional>
-#include <vector>
 
 #include "models/ground/error.hpp"
 #include "tools/ask/campaign_question.hpp"
@@ -23,27 +22,27 @@ ExitStatus run_campaign_command(const CommandLine& arguments) {
   question.add_to(parser);
   parser.group("Output")
       .text("json", json, "FILE", "the answer with all phases (- is standard output)")
-      .text("html", html, "FILE", "page with nodes, layouts and uses of time (- is standard output)")
-      .text("svg", svg, "FILE", "picture of the best rule's nodes and uses of time (- is standard output)");
+      .text("html", html, "FILE",
+            "page with nodes, layouts and uses of time, or with all rules over several values (- is standard output)")
+      .text("svg", svg, "FILE",
+            "picture of the best rule's nodes and uses of time, or of all rules over several values (- is standard "
+            "output)");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   check_distinct_outputs({json, html, svg});
-  if (const std::vector<double> times = question.failure_times(); times.size() > 1) {
-    if (!json.empty() || !html.empty() || !svg.empty())
-      throw Error("campaign: --json, --html and --svg show one --mtbf, expected not several");
-    print(campaign_sweep_text(question.answers(), times));
-    return ExitStatus::kDone;
-  }
+  const bool several = question.is_sweep();
   std::optional<OutputFile> json_file;
   std::optional<OutputFile> html_file;
   std::optional<OutputFile> svg_file;
   if (!json.empty()) json_file.emplace(json);
   if (!html.empty()) html_file.emplace(html);
   if (!svg.empty()) svg_file.emplace(svg);
-  const CampaignAnswer answer = question.answer();
-  if (json_file) json_file->finish(campaign_json(answer));
-  if (html_file) html_file->finish(campaign_page(answer));
-  if (svg_file) svg_file->finish(campaign_svg(answer));
-  if (json != "-" && html != "-" && svg != "-") print(campaign_text(answer));
+  const auto write = [&](const auto& answer) {
+    if (json_file) json_file->finish(campaign_json(answer));
+    if (html_file) html_file->finish(campaign_page(answer));
+    if (svg_file) svg_file->finish(campaign_svg(answer));
+    if (json != "-" && html != "-" && svg != "-") print(campaign_text(answer));
+  };
+  several ? write(question.sweep()) : write(question.answer());
   return ExitStatus::kDone;
 }
 

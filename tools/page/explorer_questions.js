@@ -167,19 +167,19 @@ function campaignQuestion(catalogue) {
     ask: "campaign", go: "play", working: "playing", want: ["text", "html"],
     hidden: ["schedule", "microbatches", "opt", "cost", "per-device", "memory", "profile"],
     title: "Failures: a job over days while nodes fail and go",
-    hint: "by the rules of six published systems; a node holds one stage of the chosen schedule",
+    hint: "by the rules of published systems; a node holds one stage of the chosen schedule",
     rows: [
       { option: "network", title: "network", values: namesOf(catalogue.networks), usual: (state) => state.network, when: simulated },
       { option: "cluster", title: "cluster", list: namesOf(catalogue.clusters), usual: (state) => state.cluster, note: CLUSTER_NOTE, when: simulated },
       { option: "layouts", title: "steps of", values: ["", ...namesInHelp(properties.layouts.description)], none: "the simulator", note: "measured steps of published systems instead of the schedule on this network" },
       { option: "trace", title: "nodes of", values: ["", ...namesInHelp(properties.trace.description)], none: "random failures", note: "a record of when nodes came and went" },
       { option: "mtbf", title: "hours to failure", none: "24", note: "without a record: mean hours until a node fails; another one takes its place. 2..32: a table over 2, 4, ... 32" },
-      { option: "nodes", title: "nodes", type: "number", none: "8", note: "without a record: how many there are at first" },
-      { option: "hours", title: "hours", none: "as recorded" },
+      { option: "nodes", title: "nodes", none: "8", note: "without a record: how many there are at first; several as above" },
+      { option: "hours", title: "hours", none: "as recorded", note: "several as above" },
       { option: "price", title: "price", none: "of a node and hour", note: "in any money" },
     ],
     fields: (state) => {
-      const random = state["campaign.trace"] || state["campaign.market"] ? {} : { mtbf: "24", nodes: 8 };
+      const random = state["campaign.trace"] || state["campaign.market"] ? {} : { mtbf: "24", nodes: "8" };
       if (state["campaign.layouts"]) return random;
       const { schedule, opt, files } = requestOf(state, state.schedule, "campaign", [], catalogue);
       const { dp, profile, ...costs } = state.model === "network" ? costFields(state, properties) : {}; // copies of the pipeline are for the rules to choose

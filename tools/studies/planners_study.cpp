@@ -1,5 +1,4 @@
 #include "tools/studies/planners_study.hpp"
-#include "tools/command_line/parse_command_line.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -9,12 +8,9 @@
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "sim/planners/planner.hpp"
-#include "tools/options/option_table.hpp"
-#include "tools/options/plan_arguments.hpp"
+#include "tools/claims/planner_command.hpp"
 #include "tools/terminal/quantity_text.hpp"
-#include "tools/terminal/results_folder.hpp"
 #include "tools/terminal/text_table.hpp"
-#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -23,7 +19,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kTimeShare = 0.1;         // of theirs
 constexpr double kPrintedDigits = 0.0005;  // a number printed with three decimals
-constexpr std::string_view kFolder = "results/";
 
 struct TimedPlan {
   Plan plan;
@@ -31,18 +26,9 @@ struct TimedPlan {
 };
 
 TimedPlan run_plan_command(const std::string& command) {
-  PlanArguments arguments;
-  std::string method;
-  OptionTable parser("plan [options]", "");
-  parser.text("method", method, "NAME", "");
-  arguments.add_to(parser);
-  parse_command_line(parser, words_after("plan", command));
-  if (arguments.network.starts_with(kFolder)) {
-    arguments.network = in_results(arguments.network.substr(kFolder.size())).string();
-  }
-  const PlanProblem problem = plan_problem(arguments);
+  const PlannerCommand asked = planner_command(command);
   const std::clock_t start = std::clock();  // planners run on one thread, and other work does not count
-  TimedPlan timed{make_plan(find_planner(method), problem), 0};
+  TimedPlan timed{make_plan(*asked.planner, asked.problem), 0};
   timed.seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   return timed;
 }

@@ -1,24 +1,17 @@
 #include "tools/sweep/sweep_table.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
 
-/// The shortest text that reads back as the same number.
-std::string exact_text(double value) {
-  std::array<char, 32> text{};
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-  return {text.data(), end};
-}
-
-std::string exact_text(const std::optional<double>& value) { return value ? exact_text(*value) : ""; }
+/// Reads back as the same number.
+std::string exact_text(const std::optional<double>& value) { return value ? digits_of(*value) : ""; }
 
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;

@@ -183,20 +183,22 @@ void place_by_earliest_start(const LayerGraph& graph, OperatorRun& run, const Fa
 /// Baechi (Jeon et al., SoCC 2020): operators on devices with memory, placed in one pass. m-TOPO fills devices in
 /// topological order; m-ETF (option `etf`) takes the earliest start over all ready operators and devices; m-SCT (option
 /// `sct`) is m-ETF in which a device waits for the favourite child of what it has just run (`favourite_children`).
+/// Its linear programme is a lower bound of every placement, on devices of equal speed.
 /// Times are those of forward and backward together, each output is sent once to every reader on another device.
 Plan plan_baechi(const PlanProblem& problem) {
   problem.stop.check();
   const LayerGraph& graph = problem.network.layers;
   OperatorRun run(problem);
+  Plan plan;
   const bool sct = problem.flag("sct");
   if (sct && problem.flag("etf")) throw Error("baechi: options etf and sct, expected one of them");
   if (sct || problem.flag("etf")) {
     const FavouriteChildren children = sct ? favourites_of(problem, run) : FavouriteChildren{};
     place_by_earliest_start(graph, run, children, problem.stop);
+    if (problem.speed.empty()) plan.lower_bound_ns = children.makespan;
   } else {
     place_by_topology(graph, run);
   }
-  Plan plan;
   plan.claimed_ns = run.makespan();
   plan.microbatches = 1;
   plan.states = static_cast<std::int64_t>(graph.size());

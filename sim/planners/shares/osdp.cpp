@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -12,6 +13,9 @@ namespace plumb {
 namespace {
 
 constexpr std::int64_t kBytesPerMib = std::int64_t{1} << 20;
+constexpr double kNsPerMs = 1e6;
+constexpr double kMostChoiceMs = 1e9;
+constexpr std::int64_t kMostChoiceMib = std::int64_t{1} << 20;
 
 std::int64_t mebibytes(double bytes) {
   return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(kBytesPerMib)));
@@ -27,6 +31,30 @@ std::vector<LayerChoice> layer_choices(const LayerChain& chain, std::size_t laye
   const double reduced = n > 1 ? ring_ns(weights, n, problem.bytes_per_s_between(n)) : 0;
   return {{mebibytes(kStateCopies * weights + kept), computed + reduced},
           {mebibytes(kStateCopies * weights / n + weights + kept), computed + 1.5 * reduced}};
+}
+
+/// "672:91.7,486:98.4": of every strategy the memory of a layer in MiB and its time in ms.
+std::vector<LayerChoice> measured_choices(const std::string& text) {
+  std::vector<LayerChoice> choices;
+  const char* next = text.data();
+  const char* const end = next + text.size();
+  const auto fail = [&]() -> void {
+    throw Error("option 'choices': expected MiB:ms of every strategy, such as 672:91.7,486:98.4, found '" + text + "'");
+  };
+  for (;;) {
+    LayerChoice choice;
+    const auto [colon, bad_memory] = std::from_chars(next, end, choice.memory);
+    if (bad_memory != std::errc{} || choice.memory < 0 || choice.memory > kMostChoiceMib || colon == end ||
+        *colon != ':')
+      fail();
+    const auto [comma, bad_time] = std::from_chars(colon + 1, end, choice.time);
+    if (bad_time != std::errc{} || !(choice.time >= 0 && choice.time < kMostChoiceMs)) fail();
+    choice.time *= kNsPerMs;
+    choices.push_back(choice);
+    if (comma == end) return choices;
+    if (*comma != ',') fail();
+    next = comma + 1;
+  }
 }
 
 /// "0-3, 7": positions of the chain.
@@ -45,15 +73,18 @@ std::string ranges_text(const std::vector<std::size_t>& choice, std::size_t want
 }  // namespace
 
 /// OSDP (Jiang et al., IJCAI 2023): data parallelism in which every layer is replicated or sharded on its own: as many
-/// as fit are replicated, chosen by an exact knapsack over memory in MiB, for the least sum of times.
+/// as fit are replicated, chosen by an exact knapsack over memory in MiB, for the least sum of times. Option `choices`
+/// gives the strategies of every layer as measured, for any number of them.
 Plan plan_osdp(const PlanProblem& problem) {
   problem.stop.check();
   const LayerChain chain = chain_of(problem.network.layers);
   std::vector<std::vector<LayerChoice>> layers;
   std::int64_t most = 0;
+  const auto measured = problem.options.find("choices");
   for (std::size_t layer = 0; layer < chain.size(); ++layer) {
-    layers.push_back(layer_choices(chain, layer, problem));
-    most += std::max(layers.back()[0].memory, layers.back()[1].memory);
+    layers.push_back(measured == problem.options.end() ? layer_choices(chain, layer, problem)
+                                                       : measured_choices(measured->second));
+    most += std::ranges::max_element(layers.back(), {}, &LayerChoice::memory)->memory;
   }
   const std::int64_t limit = problem.memory_bytes > 0 ? std::min(most, problem.memory_bytes / kBytesPerMib) : most;
   const std::optional<ChosenLayers> chosen = cheapest_choices(layers, limit);
@@ -65,6 +96,13 @@ Plan plan_osdp(const PlanProblem& problem) {
   plan.states = static_cast<std::int64_t>(chain.size()) * (limit + 1);
   plan.stages.push_back(chain_stage(chain, 0, chain.size(), problem.num_devices()));
   plan.stages.back().load_ns = chosen->time;
+  if (measured != problem.options.end()) {
+    for (std::size_t choice = 0; choice < layers.front().size(); ++choice) {
+      const std::string chosen_by = ranges_text(chosen->choice, choice);
+      if (!chosen_by.empty()) plan.remarks.push_back("strategy " + std::to_string(choice) + ": layers " + chosen_by);
+    }
+    return plan;
+  }
   const std::string sharded = ranges_text(chosen->choice, 1);
   plan.remarks.push_back(sharded.empty() ? "no layer is sharded" : "sharded layers: " + sharded);
   return plan;

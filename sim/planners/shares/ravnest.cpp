@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <charconv>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/ground/error.hpp"
@@ -16,28 +14,6 @@ namespace {
 constexpr std::int64_t kMostRavnestClusters = 5;  ///< of the released program
 constexpr std::int64_t kRavnestMib = std::int64_t{1} << 20;
 constexpr std::int64_t kMostRavnestNumber = 1'000'000;
-
-/// "8-8-16": a number from 1 for every device; `otherwise` without the option.
-std::vector<std::int64_t> numbers_of_peers(const PlanProblem& problem, const std::string& option,
-                                           std::int64_t otherwise) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(problem.num_devices()), otherwise);
-  const auto given = problem.options.find(option);
-  if (given == problem.options.end()) return numbers;
-  std::string_view text = given->second;
-  for (std::size_t device = 0; device < numbers.size(); ++device) {
-    const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), numbers[device]);
-    const auto read = static_cast<std::size_t>(stop - text.data());
-    const bool ends = read == text.size();
-    const bool is_last = device + 1 == numbers.size();
-    if (failed != std::errc{} || numbers[device] < 1 || numbers[device] > kMostRavnestNumber || ends != is_last ||
-        (!ends && text[read] != '-')) {
-      throw Error("option '" + option + "': expected a whole number for each of the " + std::to_string(numbers.size()) +
-                  " devices, such as 8-8-16, found '" + given->second + "'");
-    }
-    text.remove_prefix(std::min(text.size(), read + 1));
-  }
-  return numbers;
-}
 
 /// Where peers with these memories cut the chain: as near to their parts of its bytes as layers allow, one at least.
 std::vector<std::size_t> cut_by_memory(const LayerChain& chain, const std::vector<std::int64_t>& bytes_before,
@@ -94,8 +70,8 @@ std::vector<std::int64_t> bytes_before_layers(const LayerChain& chain) {
 /// In MiB of memory; without any limit each could hold the whole model.
 std::vector<Peer> peers_of(const PlanProblem& problem, std::int64_t model) {
   const std::int64_t limit = std::max<std::int64_t>(1, problem.memory_bytes / kRavnestMib);
-  const std::vector<std::int64_t> gib = numbers_of_peers(problem, "ram", 0);
-  const std::vector<std::int64_t> bandwidth = numbers_of_peers(problem, "bandwidth", 1);
+  const std::vector<std::int64_t> gib = problem.number_of_each("ram", 0, kMostRavnestNumber);
+  const std::vector<std::int64_t> bandwidth = problem.number_of_each("bandwidth", 1, kMostRavnestNumber);
   std::vector<Peer> peers;
   for (std::size_t device = 0; device < gib.size(); ++device) {
     const std::int64_t usual = problem.memory_bytes > 0 ? limit : model;

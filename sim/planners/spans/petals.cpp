@@ -2,7 +2,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
-#include "sim/planners/spans/block_spans.hpp"
+#include "sim/planners/spans/swarm_of_devices.hpp"
 
 namespace plumb {
 

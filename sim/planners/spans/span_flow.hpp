@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sim/planners/spans/block_spans.hpp"
+#include "sim/planners/spans/swarm_of_devices.hpp"
 
 namespace plumb {
 

@@ -69,6 +69,7 @@ TEST_CASE("without events a campaign gives the samples of the steps, whatever th
           }
           if (rule.name == "parcae") without.options = {{"restart", "0"}};
           if (rule.name == "swarm") without.options = {{"join", "0"}};
+          if (rule.name == "petals") without.options = {{"load", "0"}};
           if (rule.name == "ravnest") without.options = {{"average", "0"}};
           return without;
         }(),

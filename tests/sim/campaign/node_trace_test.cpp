@@ -5,7 +5,7 @@
 
 #include "sim/campaign/layout_steps.hpp"
 #include "sim/campaign/node_trace.hpp"
-#include "sim/campaign/pipeline_instances.hpp"
+#include "sim/sharing/pipeline_instances.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("sim");

@@ -2,6 +2,7 @@
 
 #include "models/graphs/layer_chain.hpp"
 #include "sim/planners/planner.hpp"
+#include "tests/support/error_message.hpp"
 #include "tests/support/random_layers.hpp"
 
 TEST_SUITE_BEGIN("sim");
@@ -63,6 +64,7 @@ double least_template(const LayerChain& chain, std::size_t begin, std::size_t le
 }  // namespace
 
 TEST_CASE("oobleck's templates of eight layers of 3 take 108, 111 and 102, and with one of 6 132, 117 and 135") {
+  // SymbioticLab/Oobleck @ 3b7a0c2, create_pipeline_templates on nodes of one GPU, with sums that begin at 0.
   const std::vector<std::int64_t> even(8, 3);
   CHECK(loads(make_plan(find_planner("oobleck"), layers_of_times(even, 2))) == std::vector<double>{12, 12});
   CHECK(loads(make_plan(find_planner("oobleck"), layers_of_times(even, 3))) == std::vector<double>{9, 9, 6});
@@ -73,6 +75,31 @@ TEST_CASE("oobleck's templates of eight layers of 3 take 108, 111 and 102, and w
   };
   CHECK(std::vector<double>{time(even, 2), time(even, 3), time(even, 4)} == std::vector<double>{108, 111, 102});
   CHECK(std::vector<double>{time(uneven, 2), time(uneven, 3), time(uneven, 4)} == std::vector<double>{132, 117, 135});
+}
+
+TEST_CASE("oobleck counts the sets of pipelines that use so many nodes") {
+  PlanProblem problem = layers_of_times(std::vector<std::int64_t>(8, 3), 4);
+  CHECK(make_plan(find_planner("oobleck"), problem).instances == 0);
+  for (std::int32_t nodes = 1; nodes <= 30; ++nodes) {
+    problem.options = {{"nodes", std::to_string(nodes)}, {"least", "2"}};
+    std::int64_t sets = 0;
+    for (std::int32_t twos = 0; twos <= nodes; ++twos) {
+      for (std::int32_t threes = 0; threes <= nodes; ++threes) {
+        const std::int32_t left = nodes - 2 * twos - 3 * threes;
+        sets += left >= 0 && left % 4 == 0 ? 1 : 0;
+      }
+    }
+    CHECK(make_plan(find_planner("oobleck"), problem).instances == sets);
+  }
+  problem.options = {{"least", "2"}};
+  CHECK(error_message([&] { make_plan(find_planner("oobleck"), problem); }) ==
+        "option 'least': expected option 'nodes' with it");
+  problem.options = {{"nodes", "13"}, {"least", "5"}};
+  CHECK(error_message([&] { make_plan(find_planner("oobleck"), problem); }) ==
+        "option 'least': expected at most as many nodes as devices");
+  problem.options = {{"nodes", "1.5"}};
+  CHECK(error_message([&] { make_plan(find_planner("oobleck"), problem); }) ==
+        "option 'nodes': expected a whole number from 1 to 100000");
 }
 
 TEST_CASE("no cut has a shorter template than oobleck's plan") {

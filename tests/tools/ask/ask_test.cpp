@@ -223,6 +223,7 @@ TEST_CASE("the text of an answer is what the command prints") {
       R"({"ask": "sweep", "schedules": ["1f1b", "zb-h1"], "devices": "2,4", "microbatches": 8})",
       R"({"ask": "search", "devices": 3, "microbatches": 6, "memory-limit": "2", "simulations": 50, "nodes": 500})",
       R"({"ask": "campaign", "trace": "bamboo-g4dn", "layouts": "bamboo-vgg", "price": 0.91})",
+      R"({"ask": "campaign", "trace": "bamboo-g4dn", "layouts": "bamboo-vgg", "hours": "2,4", "rules": "swarm,petals"})",
       R"({"ask": "schedule", "schedule": "interleaved", "devices": 4, "microbatches": 8, "explain": true})"};
   for (const char* text : requests) {
     json request = json::parse(text);

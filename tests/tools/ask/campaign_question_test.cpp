@@ -5,6 +5,7 @@
 
 #include "models/ground/presets.hpp"
 #include "tests/support/error_message.hpp"
+#include "tools/ask/simulated_layouts.hpp"
 #include "tools/campaign/campaign_tables.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -16,8 +17,8 @@ CampaignQuestion of_layouts() {
   CampaignQuestion question;
   question.layouts = "bamboo-gpt2";
   question.trace = "bamboo-p3";
-  question.hours = 3;
-  question.price = 0.91;
+  question.hours = "3";
+  question.price = "0.91";
   return question;
 }
 
@@ -28,9 +29,9 @@ CampaignQuestion of_network() {
   question.costs.network = "gpt2-small";
   question.costs.cluster = "v100-8x1";
   question.size.microbatches = 16;
-  question.nodes = 8;
-  question.mtbf_hours = 4;
-  question.hours = 6;
+  question.nodes = "8";
+  question.mtbf = "4";
+  question.hours = "6";
   return question;
 }
 
@@ -39,7 +40,8 @@ CampaignQuestion of_network() {
 TEST_CASE("all rules are ranked by samples per cost, and the time of each adds up") {
   const CampaignAnswer answer = of_layouts().answer();
   std::vector<CampaignRuleSpec> rules = campaign_rules();
-  std::erase_if(rules, [](const CampaignRuleSpec& rule) { return rule.changes_job; });  // asked for by name only
+  std::erase_if(rules,
+                [](const CampaignRuleSpec& rule) { return !rule.changes_job.empty(); });  // asked for by name only
   CHECK(answer.outcomes.size() == rules.size());
   for (std::size_t at = 0; at < answer.outcomes.size(); ++at) {
     const CampaignResult& run = answer.outcomes[at].runs.front();
@@ -64,9 +66,9 @@ TEST_CASE("all rules are ranked by samples per cost, and the time of each adds u
 
 TEST_CASE("steps of a network come from the simulator: without failures a campaign gives its samples per second") {
   CampaignQuestion question = of_network();
-  question.mtbf_hours = 1e9;
+  question.mtbf = "1e9";
   question.rules = "checkpoint";
-  question.ready_seconds = 0;
+  question.ready = "0";
   question.rule_options = {"restart=0", "every=1e6"};
   question.lengths = "4";
   const CampaignResult run = question.answer().outcomes.front().runs.front();
@@ -106,26 +108,115 @@ TEST_CASE("a rule that lets later samples train less of the network has no goodp
   CHECK(campaign_text(question.answer()).find("layers freeze") == std::string::npos);
 }
 
+TEST_CASE("bamboo's steps are those of its own schedule, redundant forwards included, whatever the others run") {
+  CampaignQuestion question = of_network();
+  question.lengths = "1,4";
+  question.mtbf = "1e9";
+  question.rules = "bamboo";
+  const CampaignResult ours = question.answer().outcomes.front().runs.front();
+  CHECK(ours.phases.back().layout == JobLayout{2, 4});  // no node can stand in for one that is a pipeline by itself
+  question.lengths = "4";
+  question.names = {"bamboo"};
+  question.size.options = {"wrap=yes"};
+  CHECK(question.answer().outcomes.front().runs.front().samples == ours.samples);
+  question.names = {"1f1b"};
+  question.size.options.clear();
+  question.rules = "checkpoint";
+  question.rule_options = {"restart=30", "every=1e6"};
+  // The forward of the next stage, a third of a pass, shows as far as nobody waits.
+  const double plain = question.answer().outcomes.front().runs.front().samples;
+  CHECK(ours.samples < plain * 0.95);
+  CHECK(ours.samples > plain * 0.7);
+}
+
+TEST_CASE("frozen layers leave the network that is simulated, and run forward where they are not cached") {
+  LaidOutJob job{.schedule = "1f1b", .size = {}, .costs = of_network().costs, .simulation = {}};
+  job.microbatches = 8;
+  job.most_nodes = 8;
+  SimulatedLayouts layouts(std::move(job));
+  REQUIRE(layouts.layers() == 12);
+  const auto ns = [&](JobLayout layout, std::int32_t frozen, bool cached) {
+    return static_cast<double>(layouts.frozen_step(layout, {.frozen = frozen, .all = 12, .cached = cached})->ns);
+  };
+  CHECK(ns({1, 1}, 0, true) == static_cast<double>(layouts.step({1, 1})->ns));
+  // All layers are alike: on one device each takes the same away, whole or but for its forward.
+  const double layer = ns({1, 1}, 4, true) - ns({1, 1}, 5, true);
+  CHECK(ns({1, 1}, 0, true) - ns({1, 1}, 8, true) == doctest::Approx(8 * layer).epsilon(1e-3));
+  const double forward = ns({1, 1}, 1, false) - ns({1, 1}, 1, true);
+  CHECK(ns({1, 1}, 8, false) - ns({1, 1}, 8, true) == doctest::Approx(8 * forward).epsilon(1e-3));
+  CHECK(forward > layer * 0.25);
+  CHECK(forward < layer * 0.4);
+  // In a pipeline the first stage runs these forwards: the cut gives it fewer of the others.
+  const double slowest = 8 * 8 * forward;
+  CHECK(ns({1, 4}, 8, false) > ns({1, 4}, 8, true));
+  CHECK(ns({1, 4}, 8, false) < ns({1, 4}, 8, true) + slowest);
+  CHECK(ns({1, 4}, 8, false) < static_cast<double>(layouts.step({1, 4})->ns));
+}
+
 TEST_CASE("several times between failures are one table, in which each column is the answer for its time") {
   CampaignQuestion question = of_network();
-  question.mtbf_hours.reset();
   question.mtbf = "2..8";
   question.lengths = "2,4";
   question.rules = "checkpoint,swarm";
-  CHECK(question.failure_times() == std::vector<double>{2, 4, 8});
-  const std::vector<CampaignAnswer> answers = question.answers();
-  REQUIRE(answers.size() == 3);
+  CHECK(question.is_sweep());
+  const CampaignSweep sweep = question.sweep();
+  CHECK(sweep.values == std::vector<double>{2, 4, 8});
+  REQUIRE(sweep.answers.size() == 3);
   CampaignQuestion one = question;
   one.mtbf = "4";
-  CHECK(campaign_json(answers[1]) == campaign_json(one.answer()));
-  const std::string text = campaign_sweep_text(answers, question.failure_times());
+  CHECK(campaign_json(sweep.answers[1]) == campaign_json(one.answer()));
+  const std::string text = campaign_text(sweep);
   CHECK(text.find("samples per second, by the mean hours until a node fails:\n\nrule ") != std::string::npos);
   CHECK(text.find(" 2 h ") < text.find(" 8 h\n"));
   CHECK(text.find("\nswarm ") != std::string::npos);
   CHECK(text.find("\nbest ") != std::string::npos);
-  CHECK(error_message([&] { question.answer(); }) == "campaign: --mtbf names 3 times; expected one");
+  const auto document = nlohmann::json::parse(campaign_json(sweep));
+  CHECK(document.at("points").at(1).at("value") == 4);
+  CHECK(document.at("points").at(1).at("campaign") == nlohmann::json::parse(campaign_json(one.answer())));
+  CHECK(campaign_svg(sweep).find("the mean hours until a node fails") != std::string::npos);
+  CHECK(campaign_page(sweep).find("swarm") != std::string::npos);
+  CHECK(error_message([&] { question.answer(); }) == "campaign: mtbf names 3 values; expected one");
   question.mtbf = "8..2";
-  CHECK(error_message([&] { question.failure_times(); }) == "--mtbf: '8..2', expected the smaller number first");
+  CHECK(error_message([&] { question.is_sweep(); }) == "--mtbf: '8..2', expected the smaller number first");
+}
+
+TEST_CASE("any number of a campaign may be several, but only one of them") {
+  CampaignQuestion question = of_network();
+  question.lengths = "2,4";
+  question.rules = "checkpoint,swarm";
+  const auto column = [&](const CampaignSweep& sweep, std::size_t at, auto change) {
+    CampaignQuestion one = question;
+    change(one);
+    return campaign_json(sweep.answers[at]) == campaign_json(one.answer());
+  };
+  CampaignQuestion nodes = question;
+  nodes.nodes = "4..8";
+  CHECK(nodes.sweep().values == std::vector<double>{4, 8});
+  CHECK(column(nodes.sweep(), 0, [](CampaignQuestion& q) { q.nodes = "4"; }));
+  CampaignQuestion hours = question;
+  hours.hours = "3,1.5";
+  CHECK(hours.sweep().values == std::vector<double>{1.5, 3});
+  CHECK(column(hours.sweep(), 1, [](CampaignQuestion& q) { q.hours = "3"; }));
+  CampaignQuestion saved = question;
+  saved.rule_options = {"restart=60", "checkpoint.every=300..1200"};
+  const CampaignSweep periods = saved.sweep();
+  CHECK(periods.values == std::vector<double>{300, 600, 1200});
+  CHECK(column(periods, 2, [](CampaignQuestion& q) { q.rule_options = {"restart=60", "checkpoint.every=1200"}; }));
+  CHECK(campaign_text(periods).find("by the rules' option checkpoint.every:") != std::string::npos);
+  CampaignQuestion priced = question;
+  priced.price = "1,2";
+  CHECK(campaign_text(priced.sweep()).find("samples per cost, by the price of a node and hour:") != std::string::npos);
+  priced.ready = "45,90";
+  CHECK(error_message([&] { priced.is_sweep(); }) ==
+        "campaign: ready and price both name several values; expected one option that does");
+  priced.price = "1,x";
+  priced.ready = "";
+  CHECK(error_message([&] { priced.is_sweep(); }).starts_with("--price: 'x'"));
+  priced.price = "0..4";
+  CHECK(error_message([&] { priced.is_sweep(); }) == "--price: '0..4', expected a number above 0 that can be doubled");
+  priced.price = "";
+  priced.nodes = "0,4";
+  CHECK(error_message([&] { priced.is_sweep(); }).starts_with("--nodes: "));
 }
 
 TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
@@ -146,21 +237,21 @@ TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
         "unknown rule 'bambo' (did you mean 'bamboo'?)");
   CHECK(refusal([](CampaignQuestion& q) { q.rule_options = {"evry=3"}; }) ==
         "unknown option of a rule 'evry' (did you mean 'every'?)");
-  CHECK(refusal([](CampaignQuestion& q) { q.nodes = 4; }) ==
+  CHECK(refusal([](CampaignQuestion& q) { q.nodes = "4"; }) ==
         "campaign: a trace has its own nodes, expected no --runs and --nodes");
   CHECK(refusal([](CampaignQuestion& q) {
           q.trace = "";
-          q.mtbf_hours = 0.001;
-          q.nodes = 10'000;
+          q.mtbf = "0.001";
+          q.nodes = "10000";
         }) == "campaign: so many nodes and hours have about 30 M events, expected at most 4 M");
   CHECK(refusal([](CampaignQuestion& q) {
           q.trace = "";
-          q.mtbf_hours = 4;
-          q.nodes = 8;
+          q.mtbf = "4";
+          q.nodes = "8";
         }) == "campaign: the job runs in no layout of 8 nodes");
   CHECK(refusal([](CampaignQuestion& q) {
           q = of_network();
-          q.nodes = 9;
+          q.nodes = "9";
         }) ==
         "campaign: there are up to 9 nodes, and the cluster 'v100-8x1' has 8 devices; expected a cluster that has "
         "them all");

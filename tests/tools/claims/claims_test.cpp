@@ -217,6 +217,22 @@ TEST_CASE("the digits decide the tolerance: half a unit of the last, and both ro
   }
 }
 
+TEST_CASE("a claim may be about a planner's answer") {
+  Claim claim;
+  claim.id = "planned";
+  claim.command = "plan --method oobleck --network results/planners/inputs/made/even.txt --devices 2 --bandwidth 1e9";
+  claim.metric = "plan_cost";
+  claim.expected = 108;
+  CHECK(run_claim(claim).ours == 108);
+  CHECK(run_claim(claim).agrees);
+  claim.expected = 111;
+  CHECK(!run_claim(claim).agrees);
+  claim.metric = "plan_last_start";
+  CHECK(run_claim(claim).error == "plan_last_start: the last device has no layers");
+  claim.metric = "plan_costs";
+  CHECK(run_claim(claim).error.find("did you mean 'plan_cost'?") != std::string::npos);
+}
+
 TEST_CASE("every system has a page with its claims, and the index links to it and counts what is reached") {
   CheckedClaim good{makespan_claim(33), {}};
   CheckedClaim bad{makespan_claim(40), {}};

@@ -219,6 +219,10 @@ class SearchesCampaignsAndTraces(unittest.TestCase):
                                               "0.91").stdout)
         self.assertEqual(len(played.rules), 8)
         self.assertIn("<html", played.html)
+        several = plumbline.campaign(trace="bamboo-p3", layouts="bamboo-gpt2", rules="swarm", hours=[3, 6])
+        self.assertEqual([point["value"] for point in several.points], [3, 6])
+        self.assertEqual(several.points[1]["campaign"]["hours"], 6)
+        self.assertEqual((several.rules, played.points), ([], []))
 
     def test_a_traced_run_is_that_of_the_program_and_a_profile_for_simulations(self):
         traces = [os.path.join(SOURCE, "tests/sim/traces/data/zb-h1", f"rank{rank}.json.gz") for rank in range(4)]

@@ -235,7 +235,10 @@ class OrderSearch(_Found):
 
 
 class Campaign:
-    """A job over days, by every rule. `document` is what `plumbline campaign --json` writes, `html` is the page."""
+    """A job over days, by every rule. `document` is what `plumbline campaign --json` writes, `html` is the page.
+
+    Where an option has several values, `points` has the answers, and there are no `rules`.
+    """
 
     def __init__(self, answer: Dict[str, Any]):
         self.document: Dict[str, Any] = answer["campaign"]
@@ -245,7 +248,12 @@ class Campaign:
     @property
     def rules(self) -> List[Dict[str, Any]]:
         """A dictionary for each rule, the best first: `rule`, and `runs` with samples, goodput, cost and time_ns."""
-        return self.document["rules"]
+        return self.document.get("rules", [])
+
+    @property
+    def points(self) -> List[Dict[str, Any]]:
+        """A dictionary for each value of the option that has several: `value`, and `campaign`, a document of its own."""
+        return self.document.get("points", [])
 
     def __repr__(self) -> str:
         return self.text

@@ -78,6 +78,7 @@ TEST_CASE("m-sct puts two chains of two operators on two devices, done after 4")
   CHECK(plan.stages[0].layers == std::vector<std::int32_t>{0, 1});
   CHECK(plan.stages[1].layers == std::vector<std::int32_t>{2, 3});
   CHECK(plan.claimed_ns == 4);
+  CHECK(plan.lower_bound_ns == doctest::Approx(4));
   problem.options["etf"] = "1";
   CHECK(error_message([&] { make_plan(find_planner("baechi"), problem); }) ==
         "baechi: options etf and sct, expected one of them");

@@ -40,6 +40,23 @@ TEST_CASE("osdp's released tables: 24 layers in 8192 MB less 800 take 2.6279 s a
   CHECK(!cheapest_choices(equal_layers(48, first), kLimit));
 }
 
+TEST_CASE("osdp with measured strategies plans as its knapsack does, and says which layers take which") {
+  PlanProblem problem = flat_problem(random_layers(3, 24), 8);
+  problem.memory_bytes = std::int64_t{7392} << 20;
+  problem.options["choices"] = "672:91.735707,486:98.488801,288:110.49611,177:127.580418";
+  const Plan plan = make_plan(find_planner("osdp"), problem);
+  CHECK(plan.claimed_ns == doctest::Approx(2.6279e9).epsilon(2e-5));
+  CHECK(plan.remarks.size() == 2);
+  CHECK(plan.remarks[0].starts_with("strategy 1: layers "));
+  for (const char* bad : {"672", "672:", "672:x", "-1:2", "672:91,", "672:91;3:4", "99999999:1"}) {
+    problem.options["choices"] = bad;
+    CAPTURE(bad);
+    CHECK(error_message([&] {
+            make_plan(find_planner("osdp"), problem);
+          }).starts_with("option 'choices': expected MiB:ms of every strategy"));
+  }
+}
+
 TEST_CASE("the knapsack's choice is the best of all") {
   const std::vector<std::vector<LayerChoice>> layers{
       {{5, 1}, {3, 2}, {1, 4.5}}, {{4, 2}, {2, 3}}, {{6, 1}, {1, 7}}, {{3, 1}, {2, 1.5}}};

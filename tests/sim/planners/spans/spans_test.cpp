@@ -63,6 +63,21 @@ TEST_CASE("with little memory devices hold parts, and too little memory is told"
         "the weights of the largest layer do not fit into the memory of a device");
 }
 
+TEST_CASE("servers of unlike size are given by their blocks") {
+  PlanProblem problem = flat_problem(random_layers(2, 8), 3);
+  problem.options["blocks"] = "4-4-3";
+  const Plan plan = make_plan(find_planner("petals"), problem);
+  REQUIRE(plan.stages.size() == 3);
+  CHECK(plan.stages[0].layers == std::vector<std::int32_t>{0, 1, 2, 3});
+  CHECK(plan.stages[1].layers == std::vector<std::int32_t>{0, 1, 2});
+  CHECK(plan.stages[2].layers == std::vector<std::int32_t>{4, 5, 6, 7});
+  problem.options["blocks"] = "4-4";
+  CHECK(error_message([&] { make_plan(find_planner("petals"), problem); }) ==
+        "option 'blocks': expected a whole number from 1 to 8 for each of the 3 devices, such as 8-8-16, found '4-4'");
+  problem.options["blocks"] = "4-9-1";
+  CHECK(error_message([&] { make_plan(find_planner("helix"), problem); }).starts_with("option 'blocks': expected"));
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();

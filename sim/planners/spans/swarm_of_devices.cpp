@@ -1,4 +1,4 @@
-#include "sim/planners/spans/block_spans.hpp"
+#include "sim/planners/spans/swarm_of_devices.hpp"
 
 #include <algorithm>
 
@@ -7,51 +7,31 @@
 #include "sim/planners/numbers.hpp"
 
 namespace plumb {
+namespace {
 
-std::int32_t petals_start(std::span<const double> throughput, std::int32_t blocks) {
-  const auto length = at(blocks);
-  std::vector<double> least;
-  std::size_t start = 0;
-  for (std::size_t begin = 0; begin + length <= throughput.size(); ++begin) {
-    std::vector<double> window(throughput.begin() + static_cast<std::ptrdiff_t>(begin),
-                               throughput.begin() + static_cast<std::ptrdiff_t>(begin + length));
-    std::ranges::sort(window);
-    if (begin > 0 && window >= least) continue;
-    least = std::move(window);
-    start = begin;
-  }
-  return static_cast<std::int32_t>(start);
-}
-
-Swarm joined_swarm(std::int32_t all, std::span<const std::int32_t> blocks, std::span<const double> speed) {
-  Swarm swarm{.spans = {}, .throughput = std::vector<double>(at(all), 0)};
-  for (std::size_t server = 0; server < blocks.size(); ++server) {
-    const std::int32_t begin = petals_start(swarm.throughput, blocks[server]);
-    swarm.spans.push_back({begin, begin + blocks[server]});
-    for (std::int32_t block = begin; block < begin + blocks[server]; ++block) {
-      swarm.throughput[at(block)] += speed[server];
-    }
-  }
-  return swarm;
-}
-
-Swarm swarm_of(const PlanProblem& problem) {
-  const LayerChain chain = chain_of(problem.network.layers);
-  const auto all = static_cast<std::int32_t>(chain.size());
+/// Layers whose weights fit into the memory of a device, at least one.
+std::int64_t blocks_in_memory(const PlanProblem& problem, const LayerChain& chain) {
+  const auto all = static_cast<std::int64_t>(chain.size());
+  if (problem.memory_bytes == 0 || problem.options.contains("blocks")) return all;
   std::int64_t largest = 1;
   for (std::size_t layer = 0; layer < chain.size(); ++layer) {
     largest = std::max(largest, chain.parameters(layer, layer + 1));
   }
-  std::int32_t held = all;
-  if (problem.memory_bytes > 0) {
-    held = static_cast<std::int32_t>(std::min<std::int64_t>(all, problem.memory_bytes / largest));
-  }
+  const std::int64_t held = std::min(all, problem.memory_bytes / largest);
   if (held == 0) throw Error("the weights of the largest layer do not fit into the memory of a device");
-  std::vector<std::int32_t> blocks;
+  return held;
+}
+
+}  // namespace
+
+Swarm swarm_of(const PlanProblem& problem) {
+  const LayerChain chain = chain_of(problem.network.layers);
+  const auto all = static_cast<std::int32_t>(chain.size());
+  const std::vector<std::int64_t> given = problem.number_of_each("blocks", blocks_in_memory(problem, chain), all);
+  const std::vector<std::int32_t> blocks(given.begin(), given.end());
   std::vector<double> speed;
   const double mean_ns = std::max(1.0, static_cast<double>(chain.forward(0, chain.size())) / all);
   for (std::int32_t device = 0; device < problem.num_devices(); ++device) {
-    blocks.push_back(held);
     speed.push_back(1e9 / mean_ns * problem.speed_of(device));
   }
   return joined_swarm(all, blocks, speed);

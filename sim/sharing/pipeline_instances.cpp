@@ -1,4 +1,4 @@
-#include "sim/campaign/pipeline_instances.hpp"
+#include "sim/sharing/pipeline_instances.hpp"
 
 #include <queue>
 #include <utility>
