@@ -236,8 +236,12 @@ void OnePass::post(Lane& lane, InstrIndex behind, bool batched) {
     for (const std::uint32_t t : posts_->of(i)) {
       const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
       if (in_batch != batched) continue;
-      if (calls_) lane.clock += program_.runtime.calls[t].receive;
-      set(posted_[t], lane.clock);
+      if (calls_) {
+        lane.clock += program_.runtime.calls[t].receive;
+        set(posted_[t], lane.clock);
+      } else {
+        posted_[t] = lane.clock;  // nobody hangs on it
+      }
       pump(program_.transfers[t].channel);
     }
   }

@@ -1,13 +1,17 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <initializer_list>
 #include <numeric>
+#include <vector>
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_text.hpp"
+#include "schedules/program/waits.hpp"
 #include "schedules/runnability/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/reference_engine.hpp"
@@ -74,6 +78,18 @@ RandomProgram shape_with_calls(std::uint64_t seed) {
           .max_ahead = static_cast<std::int32_t>(of(11, {0, 1, 3}))};
 }
 
+/// One place in every lane, between units: after the first half, third, ... of its instrs.
+std::vector<InstrIndex> places_after(const Program& program, InstrIndex share) {
+  std::vector<InstrIndex> places;
+  for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
+    const InstrIndex begin = program.lane_begin[d];
+    InstrIndex place = begin;
+    while (place < begin + (program.lane_begin[d + 1] - begin) / share) place = unit_end(program, place);
+    places.push_back(place);
+  }
+  return places;
+}
+
 /// Stages that take different times, so that devices wait for each other.
 StageCosts uneven_costs(std::int32_t stages) {
   StageCosts costs;
@@ -137,7 +153,8 @@ TEST_CASE("§5.7: and when calls and much else happen at once") {
   }
 }
 
-TEST_CASE("§5.7: both engines agree on many shapes of random programs with calls, whose lengths decide what comes later") {
+TEST_CASE(
+    "§5.7: both engines agree on many shapes of random programs with calls, whose lengths decide what comes later") {
   int runs = 0;
   int decided = 0;
   for (std::uint64_t seed = 0; seed < 12'000; ++seed) {
@@ -155,6 +172,25 @@ TEST_CASE("§5.7: both engines agree on many shapes of random programs with call
   }
   CHECK(runs >= 4'000);
   CHECK(decided >= 1'000);
+}
+
+TEST_CASE("§5.7: a pass that is stopped on its way, with calls that are open there, goes on to the same end") {
+  int runs = 0;
+  for (std::uint64_t seed = 0; seed < 3'000; ++seed) {
+    const Program program = random_program(shape_with_calls(seed), seed);
+    const SimOptions options{.transfers = kComparedModes[seed % 5]};
+    const ProgramIndex indexed(program);
+    CAPTURE(seed);
+    OnePass pass(indexed, options);
+    for (const InstrIndex share : {3U, 2U}) pass.run(places_after(program, share));
+    pass.run();
+    const auto by_events = run_events(program, options);
+    REQUIRE(pass.finished() == by_events.has_value());
+    if (!by_events) continue;
+    CHECK(pass.take_times() == *by_events);
+    ++runs;
+  }
+  CHECK(runs >= 1'000);
 }
 
 TEST_CASE("both engines agree on every schedule, mode and placement of receives over a cluster, or both deadlock") {

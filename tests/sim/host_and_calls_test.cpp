@@ -111,8 +111,10 @@ TEST_CASE("§5.7: a call is short while the receive is not posted") {
   CHECK(times->issued[first + 1] == 250 + 1);
 }
 
-TEST_CASE("§5.7: a receive that is posted at the moment when the call begins is not posted before it, in either engine") {
-  // F on device 0 ends at 100. Device 1 posts its receive at the end of a call, before an action of its own would start.
+TEST_CASE(
+    "§5.7: a receive that is posted at the moment when the call begins is not posted before it, in either engine") {
+  // F on device 0 ends at 100. Device 1 posts its receive at the end of a call, before an action of its own would
+  // start.
   const auto goes_on_at = [](std::int64_t receive_ns) {
     const RuntimeCosts calls{.calls = {{.send_ns = 1, .send_posted_ns = 50, .receive_ns = receive_ns}}};
     const Program program = there_and_back(calls, ReceivePlacement::kLate);
