@@ -22,7 +22,7 @@ class OnePass {
   OnePass(const ProgramIndex& indexed, const SimOptions& options);
 
   /// Lets every lane run as far as it gets, but not beyond `limits` (by device, between units). Without limits: to its
-  /// end. With limits, lanes may hang on calls that are open (open_calls.hpp) until there are none.
+  /// end. Limits may leave lanes that hang on open calls (open_calls.hpp).
   void run();
   void run(std::span<const InstrIndex> limits);
 
@@ -64,8 +64,8 @@ class OnePass {
     InstrIndex begin = 0;
     InstrIndex limit = 0;
     std::uint32_t next_waiter = 0;
-    std::uint32_t call = 0;  ///< into `offered_`: the next message that the lane sends, where that takes a call
     Ticks clock = 0;
+    std::uint32_t call = 0;  ///< into `offered_`: the next message that the lane sends, where that takes a call
     Phase phase = Phase::kReach;
     bool hangs = false;  ///< waits for a moment that is not known
   };
@@ -86,7 +86,6 @@ class OnePass {
   };
 
   void prepare_transfers(const ProgramIndex& indexed);
-  void prepare_calls();
   void prepare_batches();
   void prepare_collectives();
 
@@ -96,8 +95,10 @@ class OnePass {
   Ticks duration(InstrIndex i, std::uint32_t self) const;
   void prefetch(InstrIndex at) const;
 
+  template <Messages kMessages>
   bool reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind);
   bool wait_for_own_messages(Lane& lane, std::uint32_t self);
+  template <Messages kMessages>
   void post(Lane& lane, InstrIndex behind, bool batched);
   std::optional<Ticks> start_of(Lane& lane, std::uint32_t self, InstrIndex behind);
 
@@ -105,8 +106,10 @@ class OnePass {
   bool wait(Lane& lane, std::uint32_t self, Ticks& moment);
   void hang(Lane& lane, std::uint32_t self, Ticks& moment);
   void set(Ticks& moment, Ticks value);
+  void wake(std::uint32_t lane);
 
   void offer(InstrIndex first, InstrIndex behind);
+  template <Messages kMessages>
   void pump(std::uint32_t channel);
   void finish(std::uint32_t transfer, Ticks done, Ticks latency);
   void complete_in_batch(std::uint32_t batch, Ticks at);

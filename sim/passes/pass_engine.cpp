@@ -120,18 +120,16 @@ void OnePass::prepare_transfers(const ProgramIndex& indexed) {
                          .end = order_.begin[c + 1],
                          .latency = latency_time(program_.channels[c].route, program_.base)});
   }
-  if (calls_) prepare_calls();
+  if (calls_) {
+    times_.issued.assign(program_.size(), kUnknownTicks);
+    times_.called.assign(count, kUnknownTicks);
+    for (Lane& lane : lanes_) lane.call = offered_->begin[lane.begin];
+  }
   if (!rules_.needs_post) return;
   posts_ = &indexed.posted();
   posted_.assign(count, kUnknownTicks);
   batches_ = batches_of(program_, options_.transfers);
   if (rules_.batches) prepare_batches();
-}
-
-void OnePass::prepare_calls() {
-  times_.issued.assign(program_.size(), kUnknownTicks);
-  times_.called.assign(program_.transfers.size(), kUnknownTicks);
-  for (Lane& lane : lanes_) lane.call = offered_->begin[lane.begin];
 }
 
 void OnePass::prepare_batches() {
@@ -167,7 +165,7 @@ void OnePass::advance(std::uint32_t self) {
     prefetch(lane.next);
     const InstrIndex behind = unit_end(program_, lane.next);
     if constexpr (kMessages != Messages::kNone) {
-      if (!reach_and_post(lane, self, behind)) return;
+      if (!reach_and_post<kMessages>(lane, self, behind)) return;
     }
     if (!times_.ready.empty() && lane.phase != Phase::kReady) {
       lane.clock += host_before(program_, lane.next);
@@ -194,10 +192,11 @@ inline Ticks OnePass::duration(InstrIndex i, std::uint32_t lane) const {
   return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
 }
 
+template <OnePass::Messages kMessages>
 bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) {
   if (lane.phase == Phase::kReach) {
     if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
-    if (rules_.batches) post(lane, behind, true);
+    if (rules_.batches) post<kMessages>(lane, behind, true);
     lane.phase = Phase::kPost;
   }
   if (lane.phase == Phase::kPost) {
@@ -206,7 +205,7 @@ bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) 
         if (!wait(lane, self, times_.sent(t))) return false;
       }
     }
-    if (rules_.needs_post) post(lane, behind, false);
+    if (rules_.needs_post) post<kMessages>(lane, behind, false);
     lane.phase = Phase::kStart;
   }
   return true;
@@ -231,18 +230,19 @@ InstrIndex OnePass::unit_before(const Lane& lane) const {
 }
 
 /// Posts the receives of the unit: those in batches, or the others. Where that takes calls, each when its own is over.
+template <OnePass::Messages kMessages>
 void OnePass::post(Lane& lane, InstrIndex behind, bool batched) {
   for (InstrIndex i = lane.next; i != behind; ++i) {
     for (const std::uint32_t t : posts_->of(i)) {
       const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
       if (in_batch != batched) continue;
-      if (calls_) {
+      if constexpr (kMessages == Messages::kCalled) {
         lane.clock += program_.runtime.calls[t].receive;
         set(posted_[t], lane.clock);
       } else {
         posted_[t] = lane.clock;  // nobody hangs on it
       }
-      pump(program_.transfers[t].channel);
+      pump<kMessages>(program_.transfers[t].channel);
     }
   }
 }
@@ -288,17 +288,20 @@ inline void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
 inline void OnePass::set(Ticks& moment, Ticks value) {
   const Ticks before = moment;
   moment = value;
-  if (before == kUnknownTicks) return;
-  for (auto lane = static_cast<std::uint32_t>(kUnknownTicks - 1 - before); lane != kNoLane;) {
+  if (before != kUnknownTicks) wake(static_cast<std::uint32_t>(kUnknownTicks - 1 - before));
+}
+
+/// Wakes the lanes of a list that begins with `lane`.
+void OnePass::wake(std::uint32_t lane) {
+  for (; lane != kNoLane; lane = lanes_[lane].next_waiter) {
     lanes_[lane].hangs = false;
     ready_.push_back(lane);
-    lane = lanes_[lane].next_waiter;
   }
 }
 
 void OnePass::offer(InstrIndex first, InstrIndex behind) {
   for (InstrIndex i = first; i != behind; ++i) {
-    for (const std::uint32_t t : offered_->of(i)) pump(program_.transfers[t].channel);
+    for (const std::uint32_t t : offered_->of(i)) pump<Messages::kFree>(program_.transfers[t].channel);
   }
 }
 
@@ -309,7 +312,7 @@ bool OnePass::call_sends(Lane& lane, std::uint32_t self) {
     const std::uint32_t t = offered_->items[lane.call];
     if (times_.called[t] < 0) {
       times_.called[t] = lane.clock;
-      pump(program_.transfers[t].channel);
+      pump<Messages::kCalled>(program_.transfers[t].channel);
     }
     const std::optional<Ticks> takes = call_time(lane, self, t);
     if (!takes) return false;
@@ -350,12 +353,14 @@ bool OnePass::answer_open_call() {
 }
 
 /// Sends what the channel can send: its head until that is not offered or not posted.
+template <OnePass::Messages kMessages>
 void OnePass::pump(std::uint32_t channel) {
   ChannelState& state = channels_[channel];
   for (; state.next != state.end; ++state.next) {
     const std::uint32_t t = order_.items[state.next];
     const Transfer& transfer = program_.transfers[t];
-    const Ticks offered = calls_ ? times_.called[t] : times_.end[offered_by(transfer, options_.transfers)];
+    constexpr bool kCalled = kMessages == Messages::kCalled;
+    const Ticks offered = kCalled ? times_.called[t] : times_.end[offered_by(transfer, options_.transfers)];
     if (offered < 0) return;
     Ticks start = std::max(offered, state.free);
     if (rules_.needs_post) {

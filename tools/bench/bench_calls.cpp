@@ -9,8 +9,8 @@
 namespace plumb::bench {
 namespace {
 
-/// P=64, M=2048 with host and calls that occupy the lanes, receives posted one action ahead: both engines in one run. A
-/// task is an action or a message. `free` is the pass engine on the same program with calls that take no time.
+/// P=64, M=2048 with host and calls that occupy the lanes: both engines in one run. A task is an action or a message;
+/// `pass/free` compares with the pass engine on the same program without calls.
 void calls(benchmark::State& state, std::string_view name, TransferMode mode, ReceivePlacement receives) {
   const Schedule schedule = schedule_of(name, 64, 2048);
   const Cluster cluster = cluster_of(64);
