@@ -88,7 +88,7 @@ class BackwardWalk {
     for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[behind].first_wait; ++w) {
       if (over_at(program_, times_, program_.waits[w]) == start) return before_over(program_.waits[w]);
     }
-    return times_.ready.empty() ? before_post(first, start) : before_host(first, start);
+    return times_.ready.empty() ? before_post(first, start) : before_host(first, start, true);
   }
 
   std::optional<InstrIndex> before_over(const Wait& wait) {
@@ -113,8 +113,9 @@ class BackwardWalk {
     return last;
   }
 
-  /// Where the runtime costs something: the lane had come to `moment` on its way to the start of `first`.
-  std::optional<InstrIndex> before_host(InstrIndex first, Ticks moment) {
+  /// Where the runtime costs something: the lane had come to `moment` on its way to the start of `first`;
+  /// `behind_sends`: to what comes after the waits for sends there.
+  std::optional<InstrIndex> before_host(InstrIndex first, Ticks moment, bool behind_sends) {
     const auto previous = unit_before(first);
     Ticks latest = previous ? (times_.issued.empty() ? times_.end[*previous] : times_.issued[*previous]) : 0;
     std::optional<std::uint32_t> own;   // a message issued before, whose arrival the lane waited for
@@ -126,7 +127,7 @@ class BackwardWalk {
         own = t;
       }
     }
-    for (InstrIndex i = first; sent_ != nullptr && i != unit_end(program_, first); ++i) {
+    for (InstrIndex i = first; behind_sends && sent_ != nullptr && i != unit_end(program_, first); ++i) {
       for (const std::uint32_t t : sent_->of(i)) {
         if (times_.sent(t) <= latest || times_.sent(t) > moment) continue;
         latest = times_.sent(t);
@@ -209,7 +210,7 @@ class BackwardWalk {
     const InstrIndex receiver = unit_begin(program_.transfers[t].post);
     const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
     const Ticks posted = times_.transfers[t].start;
-    if (!times_.issued.empty()) return before_host(receiver, posted);
+    if (!times_.issued.empty()) return before_host(receiver, posted, !in_batch);
     return in_batch ? before_reach(receiver, posted) : before_post(receiver, posted);
   }
 

@@ -9,6 +9,7 @@
 #include "schedules/program/index_lists.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/program/program_index.hpp"
+#include "sim/passes/open_calls.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/sim_options.hpp"
 
@@ -21,14 +22,14 @@ class OnePass {
   OnePass(const ProgramIndex& indexed, const SimOptions& options);
 
   /// Lets every lane run as far as it gets, but not beyond `limits` (by device, between units). Without limits: to its
-  /// end.
+  /// end. Limits may leave lanes that hang on open calls (open_calls.hpp).
   void run();
   void run(std::span<const InstrIndex> limits);
 
   /// Whether every lane has reached its end.
   bool finished() const;
 
-  /// The next instr of a lane, and the end of the one before.
+  /// The next instr of a lane, and the end of the one before and of the calls after it.
   InstrIndex position(std::size_t lane) const { return lanes_[lane].next; }
   Ticks clock(std::size_t lane) const { return lanes_[lane].clock; }
 
@@ -53,7 +54,10 @@ class OnePass {
 
  private:
   /// What a lane does next at its instr (sim/rules/transfer_semantics.hpp, "Moments of a lane").
-  enum class Phase : std::uint8_t { kReach, kPost, kStart, kReady };
+  enum class Phase : std::uint8_t { kCalls, kReach, kPost, kStart, kReady };
+
+  /// What a program knows of messages: none, messages that cost the lanes nothing, or calls that occupy them.
+  enum class Messages : std::uint8_t { kNone, kFree, kCalled };
 
   struct Lane {
     InstrIndex next = 0;
@@ -61,6 +65,7 @@ class OnePass {
     InstrIndex limit = 0;
     std::uint32_t next_waiter = 0;
     Ticks clock = 0;
+    std::uint32_t call = 0;  ///< into `offered_`: the next message that the lane sends, where that takes a call
     Phase phase = Phase::kReach;
     bool hangs = false;  ///< waits for a moment that is not known
   };
@@ -84,31 +89,41 @@ class OnePass {
   void prepare_batches();
   void prepare_collectives();
 
-  template <bool kTransfers>
+  void go_on();
+  template <Messages kMessages>
   void advance(std::uint32_t self);
   Ticks duration(InstrIndex i, std::uint32_t self) const;
   void prefetch(InstrIndex at) const;
 
+  template <Messages kMessages>
   bool reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind);
   bool wait_for_own_messages(Lane& lane, std::uint32_t self);
-  void post(const Lane& lane, InstrIndex behind, bool batched);
+  template <Messages kMessages>
+  void post(Lane& lane, InstrIndex behind, bool batched);
   std::optional<Ticks> start_of(Lane& lane, std::uint32_t self, InstrIndex behind);
 
   Ticks& moment_of(const Wait& wait);
   bool wait(Lane& lane, std::uint32_t self, Ticks& moment);
   void hang(Lane& lane, std::uint32_t self, Ticks& moment);
   void set(Ticks& moment, Ticks value);
+  void wake(std::uint32_t lane);
 
   void offer(InstrIndex first, InstrIndex behind);
+  template <Messages kMessages>
   void pump(std::uint32_t channel);
   void finish(std::uint32_t transfer, Ticks done, Ticks latency);
   void complete_in_batch(std::uint32_t batch, Ticks at);
+  InstrIndex unit_before(const Lane& lane) const;
+  bool call_sends(Lane& lane, std::uint32_t self);
+  std::optional<Ticks> call_time(Lane& lane, std::uint32_t self, std::uint32_t transfer);
+  bool answer_open_call();
   void join(InstrIndex first, InstrIndex behind);
 
   const Program& program_;
   const SimOptions& options_;
   TransferRules rules_;
   bool jitter_;
+  bool calls_;  ///< sending and receiving occupies the lanes
   RunTimes times_;
   std::vector<Lane> lanes_;
   std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
@@ -119,6 +134,7 @@ class OnePass {
   const IndexLists* posts_ = nullptr;    ///< transfers by `Transfer::post`; where posts matter
   IndexLists order_;                     ///< transfers by channel, as served
   std::vector<Ticks> posted_;
+  OpenCalls open_calls_;
 
   Batches batches_;
   IndexLists batch_sends_;

@@ -27,7 +27,9 @@ OnePass::OnePass(const ProgramIndex& indexed, const SimOptions& options)
     : program_(indexed.program()),
       options_(options),
       rules_(rules_of(options.transfers)),
-      jitter_(has_jitter(program_)) {
+      jitter_(has_jitter(program_)),
+      calls_(program_.runtime.has_calls()),
+      open_calls_(calls_ ? program_.lane_begin.size() : 0) {
   const Program& program = program_;
   reserve_huge(times_.start, program.size());
   reserve_huge(times_.end, program.size());
@@ -42,20 +44,30 @@ OnePass::OnePass(const ProgramIndex& indexed, const SimOptions& options)
   prepare_collectives();
 }
 
-void OnePass::run() { run(std::span(program_.lane_begin).subspan(1)); }
+void OnePass::run() {
+  run(std::span(program_.lane_begin).subspan(1));
+  while (calls_ && answer_open_call()) go_on();
+}
 
 void OnePass::run(std::span<const InstrIndex> limits) {
   for (std::size_t d = lanes_.size(); d-- > 0;) {
     lanes_[d].limit = std::max(limits[d], lanes_[d].next);
     if (!lanes_[d].hangs) ready_.push_back(static_cast<std::uint32_t>(d));
   }
+  go_on();
+}
+
+/// Lets lanes run until none can.
+void OnePass::go_on() {
   while (!ready_.empty()) {
     const std::uint32_t lane = ready_.back();
     ready_.pop_back();
     if (program_.transfers.empty()) {
-      advance<false>(lane);
+      advance<Messages::kNone>(lane);
+    } else if (calls_) {
+      advance<Messages::kCalled>(lane);
     } else {
-      advance<true>(lane);
+      advance<Messages::kFree>(lane);
     }
   }
 }
@@ -89,7 +101,10 @@ void OnePass::shift_messages(std::size_t channel, std::uint32_t from, Ticks by) 
 
 RunTimes OnePass::take_times() {
   assert(finished());
-  for (const Lane& lane : lanes_) times_.makespan = std::max(times_.makespan, lane.clock);
+  for (std::size_t d = 0; d < lanes_.size(); ++d) {
+    const InstrIndex end = program_.lane_begin[d + 1];
+    if (lanes_[d].begin != end) times_.makespan = std::max(times_.makespan, times_.end[end - 1]);
+  }
   for (const Ticks end : times_.collective_end) times_.makespan = std::max(times_.makespan, end);
   return std::move(times_);
 }
@@ -104,6 +119,11 @@ void OnePass::prepare_transfers(const ProgramIndex& indexed) {
     channels_.push_back({.next = order_.begin[c],
                          .end = order_.begin[c + 1],
                          .latency = latency_time(program_.channels[c].route, program_.base)});
+  }
+  if (calls_) {
+    times_.issued.assign(program_.size(), kUnknownTicks);
+    times_.called.assign(count, kUnknownTicks);
+    for (Lane& lane : lanes_) lane.call = offered_->begin[lane.begin];
   }
   if (!rules_.needs_post) return;
   posts_ = &indexed.posted();
@@ -134,14 +154,18 @@ void OnePass::prepare_collectives() {
 }
 
 /// Runs the lane until it is done or waits for a moment that is not known yet.
-template <bool kTransfers>
+template <OnePass::Messages kMessages>
 void OnePass::advance(std::uint32_t self) {
   Lane& lane = lanes_[self];
-  while (lane.next != lane.limit) {
+  for (;;) {
+    if constexpr (kMessages == Messages::kCalled) {
+      if (lane.phase == Phase::kCalls && !call_sends(lane, self)) return;
+    }
+    if (lane.next == lane.limit) return;
     prefetch(lane.next);
     const InstrIndex behind = unit_end(program_, lane.next);
-    if constexpr (kTransfers) {
-      if (!reach_and_post(lane, self, behind)) return;
+    if constexpr (kMessages != Messages::kNone) {
+      if (!reach_and_post<kMessages>(lane, self, behind)) return;
     }
     if (!times_.ready.empty() && lane.phase != Phase::kReady) {
       lane.clock += host_before(program_, lane.next);
@@ -156,8 +180,8 @@ void OnePass::advance(std::uint32_t self) {
       set(times_.end[i], end);
     }
     lane.clock = end;
-    lane.phase = Phase::kReach;
-    if constexpr (kTransfers) offer(lane.next, behind);
+    lane.phase = kMessages == Messages::kCalled ? Phase::kCalls : Phase::kReach;
+    if constexpr (kMessages == Messages::kFree) offer(lane.next, behind);
     if (!joins_.empty()) join(lane.next, behind);
     lane.next = behind;
   }
@@ -168,10 +192,11 @@ inline Ticks OnePass::duration(InstrIndex i, std::uint32_t lane) const {
   return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
 }
 
+template <OnePass::Messages kMessages>
 bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) {
   if (lane.phase == Phase::kReach) {
     if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
-    if (rules_.batches) post(lane, behind, true);
+    if (rules_.batches) post<kMessages>(lane, behind, true);
     lane.phase = Phase::kPost;
   }
   if (lane.phase == Phase::kPost) {
@@ -180,7 +205,7 @@ bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) 
         if (!wait(lane, self, times_.sent(t))) return false;
       }
     }
-    if (rules_.needs_post) post(lane, behind, false);
+    if (rules_.needs_post) post<kMessages>(lane, behind, false);
     lane.phase = Phase::kStart;
   }
   return true;
@@ -189,8 +214,7 @@ bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) 
 /// Blocking mode: everything issued at the unit before has arrived.
 bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
   if (lane.next == lane.begin) return true;
-  const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
-  for (InstrIndex i = lane.next - (pair ? 2U : 1U); i != lane.next; ++i) {
+  for (InstrIndex i = unit_before(lane); i != lane.next; ++i) {
     for (const std::uint32_t t : offered_->of(i)) {
       if (program_.is_move(t)) continue;
       if (!wait(lane, self, times_.transfers[t].available)) return false;
@@ -199,14 +223,26 @@ bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
   return true;
 }
 
-/// Posts the receives of the unit: those in batches, or the others.
-void OnePass::post(const Lane& lane, InstrIndex behind, bool batched) {
+/// The first instr of the unit before the lane's next one, which must not be its first.
+InstrIndex OnePass::unit_before(const Lane& lane) const {
+  const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
+  return lane.next - (pair ? 2U : 1U);
+}
+
+/// Posts the receives of the unit: those in batches, or the others. Where that takes calls, each when its own is over.
+template <OnePass::Messages kMessages>
+void OnePass::post(Lane& lane, InstrIndex behind, bool batched) {
   for (InstrIndex i = lane.next; i != behind; ++i) {
     for (const std::uint32_t t : posts_->of(i)) {
       const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
       if (in_batch != batched) continue;
-      posted_[t] = lane.clock;
-      pump(program_.transfers[t].channel);
+      if constexpr (kMessages == Messages::kCalled) {
+        lane.clock += program_.runtime.calls[t].receive;
+        set(posted_[t], lane.clock);
+      } else {
+        posted_[t] = lane.clock;  // nobody hangs on it
+      }
+      pump<kMessages>(program_.transfers[t].channel);
     }
   }
 }
@@ -252,27 +288,79 @@ inline void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
 inline void OnePass::set(Ticks& moment, Ticks value) {
   const Ticks before = moment;
   moment = value;
-  if (before == kUnknownTicks) return;
-  for (auto lane = static_cast<std::uint32_t>(kUnknownTicks - 1 - before); lane != kNoLane;) {
+  if (before != kUnknownTicks) wake(static_cast<std::uint32_t>(kUnknownTicks - 1 - before));
+}
+
+/// Wakes the lanes of a list that begins with `lane`.
+void OnePass::wake(std::uint32_t lane) {
+  for (; lane != kNoLane; lane = lanes_[lane].next_waiter) {
     lanes_[lane].hangs = false;
     ready_.push_back(lane);
-    lane = lanes_[lane].next_waiter;
   }
 }
 
 void OnePass::offer(InstrIndex first, InstrIndex behind) {
   for (InstrIndex i = first; i != behind; ++i) {
-    for (const std::uint32_t t : offered_->of(i)) pump(program_.transfers[t].channel);
+    for (const std::uint32_t t : offered_->of(i)) pump<Messages::kFree>(program_.transfers[t].channel);
   }
 }
 
+/// Makes the calls that send what the unit before made, one after the other: each offers its message when it begins.
+/// False when the lane hangs, because it must know first how long one of them takes.
+bool OnePass::call_sends(Lane& lane, std::uint32_t self) {
+  for (; lane.call != offered_->begin[lane.next]; ++lane.call) {
+    const std::uint32_t t = offered_->items[lane.call];
+    if (times_.called[t] < 0) {
+      times_.called[t] = lane.clock;
+      pump<Messages::kCalled>(program_.transfers[t].channel);
+    }
+    const std::optional<Ticks> takes = call_time(lane, self, t);
+    if (!takes) return false;
+    lane.clock += *takes;
+  }
+  times_.issued[unit_before(lane)] = lane.clock;
+  lane.phase = Phase::kReach;
+  return true;
+}
+
+/// How long the call takes that sends `transfer` and begins at the lane's clock; nothing when the lane hangs on it.
+std::optional<Ticks> OnePass::call_time(Lane& lane, std::uint32_t self, std::uint32_t transfer) {
+  const CallTicks& call = program_.runtime.calls[transfer];
+  if (!rules_.needs_post || call.send == call.send_posted) return call.send_posted;
+  Ticks& posted = posted_[transfer];
+  if (posted >= 0) {
+    open_calls_.close(self);
+    return posted < lane.clock ? call.send_posted : call.send;
+  }
+  const std::size_t receiver = index(program_.channels[program_.transfers[transfer].channel].to);
+  if (lanes_[receiver].clock >= lane.clock) return call.send;  // it is posted at that clock or later
+  hang(lane, self, posted);
+  open_calls_.open(self, lane.clock);
+  return std::nullopt;
+}
+
+/// When no lane can go on: the open call that begins first takes `send` (open_calls.hpp). False without open calls.
+bool OnePass::answer_open_call() {
+  const std::optional<std::uint32_t> self = open_calls_.take_earliest();
+  if (!self) return false;
+  Lane& lane = lanes_[*self];
+  const std::uint32_t t = offered_->items[lane.call++];
+  posted_[t] = kUnknownTicks;  // nobody but the sender hangs on it
+  lane.clock += program_.runtime.calls[t].send;
+  lane.hangs = false;
+  ready_.push_back(*self);
+  return true;
+}
+
 /// Sends what the channel can send: its head until that is not offered or not posted.
+template <OnePass::Messages kMessages>
 void OnePass::pump(std::uint32_t channel) {
   ChannelState& state = channels_[channel];
   for (; state.next != state.end; ++state.next) {
     const std::uint32_t t = order_.items[state.next];
     const Transfer& transfer = program_.transfers[t];
-    const Ticks offered = times_.end[offered_by(transfer, options_.transfers)];
+    constexpr bool kCalled = kMessages == Messages::kCalled;
+    const Ticks offered = kCalled ? times_.called[t] : times_.end[offered_by(transfer, options_.transfers)];
     if (offered < 0) return;
     Ticks start = std::max(offered, state.free);
     if (rules_.needs_post) {
@@ -328,7 +416,6 @@ inline void OnePass::prefetch(InstrIndex at) const {
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options) {
   const bool messages = program.transfers.size() > program.moves.size();
   if (messages && rules_of(options.transfers).pair_queues) return "both directions of a pair are one queue";
-  if (messages && program.runtime.has_calls()) return "calls that send and receive occupy the lanes";
   if (is_contended(program)) return "actions take longer when others are under way";
   for (const Channel& channel : program.channels) {
     if (!channel.route.shared.empty()) return "links are shared by several pairs of devices";

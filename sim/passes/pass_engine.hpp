@@ -14,8 +14,9 @@ namespace plumb {
 
 /// The fast engine: every lane runs until it needs something that does not exist yet, then waits on exactly that thing,
 /// whose arrival wakes it. Each instr is looked at once and each wait at most twice, so a run costs O(instrs + waits +
-/// transfers), without queue and clock. It needs an order that is fixed before the run: in-order lanes, channels that
-/// serve their messages in a known order, and no link that several channels share.
+/// transfers), without queue and clock; only calls that send may stand in a queue, one per lane (open_calls.hpp). It
+/// needs an order that is fixed before the run: in-order lanes, channels that serve their messages in a known order,
+/// and no link that several channels share.
 
 /// Why one pass cannot run this program ("links are shared"); empty when it can.
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options);

@@ -1,13 +1,17 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <initializer_list>
 #include <numeric>
+#include <vector>
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_text.hpp"
+#include "schedules/program/waits.hpp"
 #include "schedules/runnability/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/reference_engine.hpp"
@@ -38,6 +42,7 @@ bool engines_agree_on(const Program& program, TransferMode mode) {
   const auto by_events = run_events(program, options);
   REQUIRE(by_events.has_value() == expected.has_value());
   const bool passes = !why_not_one_pass(program, options);
+  CHECK(passes == (mode != TransferMode::kPairFifo || program.transfers.size() == program.moves.size()));
   const auto by_pass = passes ? run_one_pass(ProgramIndex(program), options) : by_events;
   REQUIRE(by_pass.has_value() == expected.has_value());
   CHECK(describe_deadlock(program, mode).empty() == expected.has_value());
@@ -55,6 +60,34 @@ Met check_engines_agree(const RandomProgram& shape, TransferMode mode, std::uint
     ++(engines_agree_on(random_program(shape, seed), mode) ? met.runs : met.deadlocks);
   }
   return met;
+}
+
+/// Devices, edges, and how much is 0 or the same, differ from seed to seed.
+RandomProgram shape_with_calls(std::uint64_t seed) {
+  const auto of = [&](std::uint64_t turn, std::initializer_list<std::int64_t> values) {
+    return values.begin()[seed / turn % values.size()];
+  };
+  return {.devices = static_cast<std::int32_t>(of(5, {2, 3, 4, 6})),
+          .per_device = static_cast<std::int32_t>(of(20, {5, 9, 14})),
+          .edges = static_cast<std::int32_t>(of(60, {8, 16, 30})),
+          .longest = of(180, {0, 1, 2, 9}),
+          .most_bytes = of(720, {0, 1, 8}),
+          .latency = of(2160, {0, 1, 3}),
+          .longest_host = of(3, {0, 1, 5}),
+          .longest_call = of(7, {1, 2, 4, 9}),
+          .max_ahead = static_cast<std::int32_t>(of(11, {0, 1, 3}))};
+}
+
+/// One place in every lane, between units: after the first half, third, ... of its instrs.
+std::vector<InstrIndex> places_after(const Program& program, InstrIndex share) {
+  std::vector<InstrIndex> places;
+  for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
+    const InstrIndex begin = program.lane_begin[d];
+    InstrIndex place = begin;
+    while (place < begin + (program.lane_begin[d + 1] - begin) / share) place = unit_end(program, place);
+    places.push_back(place);
+  }
+  return places;
 }
 
 /// Stages that take different times, so that devices wait for each other.
@@ -101,6 +134,63 @@ TEST_CASE("both engines agree when many things happen at once") {
     CAPTURE(static_cast<int>(mode));
     check_engines_agree({.devices = 3, .longest = 1, .most_bytes = 1, .latency = 0}, mode, 100);
   }
+}
+
+TEST_CASE("§5.7: both engines give the longest path of random programs with host and calls, in every transfer mode") {
+  for (const TransferMode mode : kComparedModes) {
+    CAPTURE(static_cast<int>(mode));
+    const Met met = check_engines_agree({.longest_host = 3, .longest_call = 6}, mode, 150);
+    CHECK(met.runs >= 20);
+  }
+}
+
+TEST_CASE("§5.7: and when calls and much else happen at once") {
+  for (const TransferMode mode : kComparedModes) {
+    CAPTURE(static_cast<int>(mode));
+    const Met met = check_engines_agree(
+        {.devices = 3, .longest = 1, .most_bytes = 1, .latency = 0, .longest_host = 1, .longest_call = 1}, mode, 150);
+    CHECK(met.runs >= 20);
+  }
+}
+
+TEST_CASE(
+    "§5.7: both engines agree on many shapes of random programs with calls, whose lengths decide what comes later") {
+  int runs = 0;
+  int decided = 0;
+  for (std::uint64_t seed = 0; seed < 12'000; ++seed) {
+    Program program = random_program(shape_with_calls(seed), seed);
+    if (program.transfers.empty()) continue;
+    const SimOptions options{.transfers = kComparedModes[seed % 5]};
+    CAPTURE(seed);
+    const auto by_events = run_events(program, options);
+    REQUIRE(run_one_pass(ProgramIndex(program), options) == by_events);
+    if (!by_events) continue;
+    ++runs;
+    for (CallTicks& call : program.runtime.calls) call.send_posted = call.send;
+    const bool is_same = run_one_pass(ProgramIndex(program), options) == by_events;
+    decided += rules_of(options.transfers).needs_post && !is_same ? 1 : 0;
+  }
+  CHECK(runs >= 4'000);
+  CHECK(decided >= 1'000);
+}
+
+TEST_CASE("§5.7: a pass that is stopped on its way, with calls that are open there, goes on to the same end") {
+  int runs = 0;
+  for (std::uint64_t seed = 0; seed < 3'000; ++seed) {
+    const Program program = random_program(shape_with_calls(seed), seed);
+    const SimOptions options{.transfers = kComparedModes[seed % 5]};
+    const ProgramIndex indexed(program);
+    CAPTURE(seed);
+    OnePass pass(indexed, options);
+    for (const InstrIndex share : {3U, 2U}) pass.run(places_after(program, share));
+    pass.run();
+    const auto by_events = run_events(program, options);
+    REQUIRE(pass.finished() == by_events.has_value());
+    if (!by_events) continue;
+    CHECK(pass.take_times() == *by_events);
+    ++runs;
+  }
+  CHECK(runs >= 1'000);
 }
 
 TEST_CASE("both engines agree on every schedule, mode and placement of receives over a cluster, or both deadlock") {

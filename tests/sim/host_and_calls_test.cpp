@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <numeric>
-#include <random>
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
@@ -9,7 +8,7 @@
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "sim/simulate.hpp"
-#include "tests/support/random_program.hpp"
+#include "tests/support/program_builder.hpp"
 
 // sim/SPECIFICATION.md, §5.7: what a runtime's host and calls add.
 
@@ -112,32 +111,51 @@ TEST_CASE("§5.7: a call is short while the receive is not posted") {
   CHECK(times->issued[first + 1] == 250 + 1);
 }
 
-TEST_CASE("§5.7: calls that send and receive go to the event engine, host time to either one") {
-  const SimOptions options = by_rendezvous();
-  CHECK_FALSE(why_not_one_pass(there_and_back({.f_ns = 5, .calls = {}}), options));
-  CHECK(why_not_one_pass(there_and_back({.calls = {{.receive_ns = 5}}}), options) ==
-        "calls that send and receive occupy the lanes");
+TEST_CASE(
+    "§5.7: a receive that is posted at the moment when the call begins is not posted before it, in either engine") {
+  // F on device 0 ends at 100. Device 1 posts its receive at the end of a call, before an action of its own would
+  // start.
+  const auto goes_on_at = [](std::int64_t receive_ns) {
+    const RuntimeCosts calls{.calls = {{.send_ns = 1, .send_posted_ns = 50, .receive_ns = receive_ns}}};
+    const Program program = there_and_back(calls, ReceivePlacement::kLate);
+    const SimOptions options = by_rendezvous();
+    CHECK_FALSE(why_not_one_pass(program, options));
+    const auto times = run_one_pass(ProgramIndex(program), options);
+    REQUIRE(times);
+    CHECK(times == run_events(program, options));
+    return times->issued[program.lane_begin[0]];
+  };
+  CHECK(goes_on_at(99) == 150);
+  CHECK(goes_on_at(100) == 101);
+  CHECK(goes_on_at(101) == 101);
 }
 
-TEST_CASE("§5.7: both engines agree on random programs with host time") {
-  std::mt19937_64 random(3);
-  int runs = 0;
-  for (const TransferMode mode :
-       {TransferMode::kBuffered, TransferMode::kRendezvous, TransferMode::kBlocking, TransferMode::kBatched}) {
-    for (std::uint64_t seed = 0; seed < 100; ++seed) {
-      Program program = testing::random_program({}, seed);
-      for (std::size_t row = 0; row < program.rows.size(); ++row) {
-        program.runtime.host.push_back(static_cast<Ticks>(random() % 5));
-      }
-      SimOptions options;
-      options.transfers = mode;
-      const auto by_events = run_events(program, options);
-      const auto by_pass = run_one_pass(ProgramIndex(program), options);
-      CHECK(by_events == by_pass);
-      runs += by_events ? 1 : 0;
-    }
-  }
-  CHECK(runs > 80);
+TEST_CASE("§5.7: where lanes hang on each other's calls, the one that begins first goes on") {
+  // Both devices send at the end of their first action, and post the other's message after that.
+  testing::ProgramBuilder builder({{20, 5}, {30, 5}}, {3, 1e9, {}, false});
+  builder.message({0, 0}, {1, 1}, 8);
+  builder.message({1, 0}, {0, 1}, 8);
+  Program program = builder.build();
+  program.runtime.host.assign(program.rows.size(), 0);
+  program.runtime.calls.assign(2, {.send = 4, .send_posted = 40, .receive = 2});
+  const auto times = run_one_pass(ProgramIndex(program), by_rendezvous());
+  REQUIRE(times);
+  CHECK(times == run_events(program, by_rendezvous()));
+  // Device 0 sends from 20 to 24, and its receive is posted at 26, before device 1 begins to send.
+  CHECK(times->issued[program.lane_begin[0]] == 24);
+  CHECK(times->issued[program.lane_begin[1]] == 70);
+}
+
+TEST_CASE("§5.7: calls behind the last unit do not count for the makespan, in either engine") {
+  testing::ProgramBuilder builder({{20}, {5, 5}}, {3, 1e9, {}, false});
+  builder.message({0, 0}, {1, 1}, 8);
+  Program program = builder.build();
+  program.runtime.host.assign(program.rows.size(), 0);
+  program.runtime.calls.assign(1, {.send = 400, .send_posted = 400, .receive = 2});
+  const auto times = run_one_pass(ProgramIndex(program), by_rendezvous());
+  REQUIRE(times);
+  CHECK(times == run_events(program, by_rendezvous()));
+  CHECK(times->makespan == 20 + 8 + 3 + 5);
 }
 
 TEST_CASE("§9: causes add up to idle time, and the critical path to the makespan, in every mode with host and calls") {

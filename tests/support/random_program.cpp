@@ -18,6 +18,7 @@ class RandomProgramMaker {
     order_channels();
     add_collectives();
     write_waits();
+    add_runtime();
     return program_;
   }
 
@@ -176,6 +177,21 @@ class RandomProgramMaker {
     Instr sentinel;
     sentinel.first_wait = static_cast<std::uint32_t>(program_.waits.size());
     program_.instrs.push_back(sentinel);
+  }
+
+  /// Calls that cost nothing, and sends that take as long whether or not the receive is posted, are among them.
+  void add_runtime() {
+    if (shape_.longest_host == 0 && shape_.longest_call == 0) return;
+    for (std::size_t row = 0; row < program_.rows.size(); ++row) {
+      program_.runtime.host.push_back(pick(0, shape_.longest_host));
+    }
+    if (shape_.longest_call == 0) return;
+    const auto time = [&] { return pick(0, 2) == 0 ? 0 : pick(0, shape_.longest_call); };
+    for (std::size_t t = 0; t < program_.transfers.size(); ++t) {
+      CallTicks call{.send = time(), .send_posted = time(), .receive = time()};
+      if (pick(0, 4) == 0) call.send_posted = call.send;
+      program_.runtime.calls.push_back(call);
+    }
   }
 
   RandomProgram shape_;

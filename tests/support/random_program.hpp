@@ -17,6 +17,8 @@ struct RandomProgram {
   std::int32_t collectives = 2;
   std::int64_t most_bytes = 8;  ///< of a message, at 1 byte per tick
   Ticks latency = 3;
+  Ticks longest_host = 0;      ///< time of a runtime's host before an instr; 0: none
+  Ticks longest_call = 0;      ///< of a call that sends or receives; 0: none
   std::int32_t max_ahead = 3;  ///< receives are posted up to so many instrs ahead, sends issued so much later
 };
 

@@ -9,7 +9,8 @@
 namespace plumb::testing {
 
 /// The slow, obvious engine: writes sim/rules/transfer_semantics.hpp down as a graph of moments and takes longest
-/// paths. Links of their own only. Nothing when the graph has a cycle: a deadlock.
+/// paths; where calls occupy the lanes, again and again until all calls take what the times that follow say they take.
+/// Links of their own only. Nothing when the graph has a cycle: a deadlock.
 std::optional<RunTimes> run_longest_path(const Program& program, const SimOptions& options);
 
 /// The same for devices that take from each other (models/cluster/contention.hpp): goes from tick to tick and looks at

@@ -1,27 +1,12 @@
-#include <ctime>
-
 #include "models/ground/memory_reuse.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/passes/pass_engine.hpp"
 #include "sim/simulate.hpp"
 #include "tools/bench/bench_cases.hpp"
+#include "tools/bench/processor_time.hpp"
 
 namespace plumb::bench {
 namespace {
-
-double processor_s() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// Processor time of `work`.
-template <class Work>
-double processor_s_of(Work&& work) {
-  const double begin = processor_s();
-  benchmark::DoNotOptimize(work());
-  return processor_s() - begin;
-}
 
 /// 1F1B, P=256, M=16384: every span with its idle cause, and the critical path, beside the bare engines in one run.
 /// `engine` gives the start and end of every action, `totals` sums per lane. With range 1 what is freed is kept, as the

@@ -1,12 +1,12 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <ctime>
 #include <string>
 #include <vector>
 
 #include "models/stages/lay_out_stage.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "tools/bench/processor_time.hpp"
 #include "trainer/data/value_data.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/stages/stage_module.hpp"
@@ -54,13 +54,6 @@ ValueData rows_of(std::int64_t width) {
   return {values, width, values, width};
 }
 
-/// Processor time of this process: what a thread that never waits needs on a machine that does other things, too.
-double seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 /// Training without a pipeline as one would write it down: F and B of one microbatch after the other, then the update.
 class PlainTraining {
  public:
@@ -92,9 +85,9 @@ class PlainTraining {
     const Microbatch data = options_.data->microbatch(microbatch, options_.model.shape, options_.model.seed);
     StageStash stash(layout_, arena_);
     const StageBlocks forward = stash.begin_forward(Block());
-    const double start = seconds();
+    const double start = processor_s();
     module_.forward(weights_.data(), forward, ids_of(data, kRows), &loss_);
-    forwards_s_ += seconds() - start;
+    forwards_s_ += processor_s() - start;
     benchmark::DoNotOptimize(stash.end_forward());
     module_.backward(weights_.data(), gradients_.data(), stash.begin_backward(Block()));
     benchmark::DoNotOptimize(stash.end_backward());
@@ -137,12 +130,12 @@ void serial_executor(benchmark::State& state) {
     std::vector<double> ends;
     for (std::int64_t i = 0; i < kUpdates; ++i) {
       training.update();
-      ends.push_back(seconds());
+      ends.push_back(processor_s());
     }
     add_steps(ends, plain);
     forward_s = training.seconds_per_forward();
     ends.clear();
-    options.observation.on_update = [&](std::int64_t, double) { ends.push_back(seconds()); };
+    options.observation.on_update = [&](std::int64_t, double) { ends.push_back(processor_s()); };
     benchmark::DoNotOptimize(train(options));
     add_steps(ends, serial);
   }

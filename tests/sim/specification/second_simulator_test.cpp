@@ -74,3 +74,19 @@ TEST_CASE("§3 to §10: a second simulator that follows the page agrees on rando
   CHECK(hanging(cases) < 200);
   CHECK(differences(cases) == "");
 }
+
+TEST_CASE(
+    "§5.7: a second simulator that follows the page agrees on random documents with calls that occupy the lanes") {
+  std::mt19937_64 random(3);
+  std::vector<AnsweredCase> cases;
+  for (int tries = 0; cases.size() < 300 && tries < 20'000; ++tries) {
+    auto schedule = random_document(random);
+    if (!schedule) continue;
+    const SpecificationCase drawn = random_case(*std::move(schedule), random);
+    if (!drawn.cluster || drawn.costs.runtime.calls.empty()) continue;
+    if (auto one = answered_case(drawn)) cases.push_back(*std::move(one));
+  }
+  CHECK(cases.size() == 300);
+  CHECK(hanging(cases) < 150);
+  CHECK(differences(cases) == "");
+}
