@@ -240,7 +240,7 @@ bool is_foldable(const Schedule& schedule) {
       std::ranges::all_of(schedule.recompute, [](const Recompute& r) { return r.microbatches.empty(); });
   const bool equal_slices = !schedule.slices || schedule.slices->lengths.size() <= 1;
   return !per_update.empty() && per_update.front() > 0 && one_pace && by_rule && equal_slices &&
-         schedule.microbatch_sizes.empty() && schedule.extra_edges.empty() && schedule.start_together.empty();
+         schedule.microbatch_sizes.empty() && schedule.extra_edges.empty();
 }
 
 /// Where the marked repeats of one list stand once it is expanded.

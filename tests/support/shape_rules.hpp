@@ -12,8 +12,8 @@
 
 #include <doctest/doctest.h>
 
-#include "schedules/document/action_text.hpp"
 #include "schedules/document/schedule.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/timeline/timeline.hpp"
 
 // Tessel's shapes once more, as they are drawn and not as documents: what tests hold orders and documents against.

@@ -172,6 +172,35 @@ TEST_CASE("a search over a shape gives whole documents within their bound, by th
   }
 }
 
+TEST_CASE("a folded document of a shape takes as long as all of its passes, and its jump is exact") {
+  for (const std::string shape : {"x", "m", "nn", "k", "interlaced"}) {
+    for (const std::string comm : {"", ",comm=1/2"}) {
+      CAPTURE(shape);
+      const ShapedBlocks made = shaped_blocks(shape, 4, 3'000, 6, {.times = "F=1,B=3,S=1,T=1" + comm});
+      const FoundRepetend found = search_repetend(made.problem, 2, 2'000);
+      const Schedule schedule = repetend_schedule(made.frame, made.problem, found.repetend);
+      std::int64_t written = 0;
+      for (const DeviceList& list : schedule.devices) written += std::ssize(list.actions);
+      CHECK(written < 1'000);
+      static int full_runs;
+      full_runs = 0;
+      SimOptions options;
+      options.on_full_run = [](const WorkSize&) { ++full_runs; };
+      const Timeline jumped = simulate_summary(schedule, made.costs, nullptr, {}, options);
+      CHECK(full_runs == 0);
+      options.spans = false;
+      const Timeline whole = simulate(lower(schedule, made.costs, nullptr, {}), options);
+      CHECK(jumped.makespan == whole.makespan);
+      REQUIRE(jumped.devices.size() == whole.devices.size());
+      for (std::size_t d = 0; d < whole.devices.size(); ++d) {
+        CHECK(jumped.devices[d].busy == whole.devices[d].busy);
+        CHECK(jumped.devices[d].idle_causes == whole.devices[d].idle_causes);
+        CHECK(jumped.devices[d].peak_activations == whole.devices[d].peak_activations);
+      }
+    }
+  }
+}
+
 TEST_CASE("where messages take time, a shared block waits for all of its inputs and begins everywhere at once") {
   ShapedBlocks made = shaped_blocks("nn", 4, 3, 6, {.times = "F=1,B=3,S=1,T=1,comm=2"});
   const FoundRepetend found = search_repetend(made.problem, 1, 20'000);

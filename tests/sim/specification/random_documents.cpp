@@ -63,7 +63,7 @@ class DocumentDraw {
     }
   }
 
-  /// Two or more stages on devices of their own; false where there are too few.
+  /// Two or more stages on devices of their own, none of which leads to another; false where there are too few.
   bool draw_together() {
     Schedule& s = schedule_;
     const std::int32_t most = std::min(s.num_devices, s.num_stages);
@@ -79,7 +79,18 @@ class DocumentDraw {
       for (std::size_t i = 0; i < stages.size(); ++i) replica[index(stages[i])] = {DeviceId{devices[i]}};
     }
     s.start_together = {stages};
-    return true;
+    std::vector<std::int64_t> level;
+    for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
+      level.push_back(std::ranges::find(stages, StageId{stage}) != stages.end() ? 1 : number(0, 2));
+    }
+    s.stage_edges.clear();
+    for (std::size_t from = 0; from < level.size(); ++from) {
+      for (std::size_t to = 0; to < level.size(); ++to) {
+        if (level[from] >= level[to] || chance(3)) continue;
+        s.stage_edges.emplace_back(StageId{static_cast<std::int32_t>(from)}, StageId{static_cast<std::int32_t>(to)});
+      }
+    }
+    return !s.stage_edges.empty();
   }
 
   void draw_parts() {
