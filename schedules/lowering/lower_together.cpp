@@ -12,6 +12,8 @@
 namespace plumb::lowering {
 namespace {
 
+constexpr std::uint32_t kMostOwnWaits = 254;
+
 using Member = std::pair<CommonStart, InstrIndex>;
 
 /// All instrs that start together with others, those of one start in a row.
@@ -55,8 +57,14 @@ class CommonWaitWriter {
     const CommonStart& start = members_[begin].first;
     std::size_t end = begin;
     for (; end < members_.size() && members_[end].first == start; ++end) {
-      program_.together[members_[end].second] = 1;
-      starts_of_[members_[end].second] = static_cast<std::uint32_t>(begin);
+      const InstrIndex at = members_[end].second;
+      const std::uint32_t own = program_.instrs[at + 1].first_wait - program_.instrs[at].first_wait;
+      if (own > kMostOwnWaits) {
+        throw CannotRun(to_string(program_.instrs[at].action) + " starts together with others and waits for " +
+                        std::to_string(own) + " actions itself; expected at most " + std::to_string(kMostOwnWaits));
+      }
+      program_.together[at] = static_cast<std::uint8_t>(own + 1);
+      starts_of_[at] = static_cast<std::uint32_t>(begin);
     }
     const std::size_t expected = state_.schedule.start_together[static_cast<std::size_t>(start.group)].size();
     if (end - begin != expected) {

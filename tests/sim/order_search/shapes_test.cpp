@@ -158,7 +158,7 @@ TEST_CASE("a search over a shape gives whole documents within their bound, by th
     search.simulations = 100;
     search.start = SearchStart{.name = shape, .schedule = shape_frame(shape, 4, 6)};
     const ScheduleSearchAnswer answer = search_schedules(search);
-    REQUIRE(answer.orders.size() > 2);
+    REQUIRE(answer.orders.size() > 1);
     for (const SearchedOrder& order : answer.orders) {
       CAPTURE(order.name);
       const StageCosts costs = search.run(order.schedule).costs;
