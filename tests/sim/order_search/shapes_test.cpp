@@ -17,6 +17,7 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/shape_rules.hpp"
 #include "tests/support/shaped_blocks.hpp"
+#include "tests/support/stepwise_search.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
