@@ -11,6 +11,7 @@
 #include "sim/lanes/metrics.hpp"
 #include "sim/memory/memory.hpp"
 #include "sim/passes/pass_engine.hpp"
+#include "sim/rules/transfer_semantics.hpp"
 #include "sim/run_program.hpp"
 #include "sim/totals_timeline.hpp"
 
@@ -54,10 +55,21 @@ void fill_memory(const Program& program, const RunTimes* times, const SimOptions
   }
 }
 
+/// What a lane does by itself before it is ready holds up nobody else, so passes of several lanes would start apart.
+void check_common_starts(const Program& program, const SimOptions& options) {
+  if (program.together.empty()) return;
+  const std::string what = "stages that start together: ";
+  if (!program.transfers.empty() && rules_of(options.transfers).blocks_lane) {
+    throw Error(what + "each device waits for its own messages by itself; expected transfers that block no device");
+  }
+  if (program.runtime.costs()) throw Error(what + "expected no runtime whose host and calls take time");
+}
+
 }  // namespace
 
 RunTimes run_program(const ProgramIndex& indexed, const SimOptions& options) {
   const Program& program = indexed.program();
+  check_common_starts(program, options);
   const auto reason = why_not_one_pass(program, options);
   if (options.engine == EngineChoice::kPass && reason) {
     throw Error("engine pass: " + *reason +

@@ -69,7 +69,7 @@ struct SummaryJob {
 bool has_simple_messages(const Program& program, const SummaryJob& job) {
   const bool posts_matter = rules_of(job.options.transfers).needs_post;
   return program.transfers.empty() ||
-         (!posts_matter && program.moves.empty() && !program.waits_by_rank &&
+         (!posts_matter && program.moves.empty() && !program.waits_by_rank && program.together.empty() &&
           job.lowering.receives != ReceivePlacement::kOnSend && !why_not_one_pass(program, job.options));
 }
 

@@ -227,6 +227,7 @@ void fill_times(const Values& values, const AbstractCostOptions& options, StageC
   costs.base.ticks_per_ns = scale.factor();
   costs.comm = scale(comm);
   costs.times.assign(static_cast<std::size_t>(options.num_stages), stage);
+  for (const StageId share : options.shares) costs.times[index(share)] = head;
   if (!options.vocabulary) return;
   for (const StageId share : options.vocabulary->output) costs.times[index(share)] = head;
   for (const StageId share : options.vocabulary->input) costs.times[index(share)] = {};
@@ -259,6 +260,7 @@ void fill_memory(const Values& values, const AbstractCostOptions& options, Stage
   add("made_by_input_grad", made_by_i, StashTensor::MadeBy::kInputGrad, LastUse::kWeightGrad);
   costs.memory_units_per_one = scale.factor();
   costs.memory.assign(static_cast<std::size_t>(options.num_stages), memory);
+  for (const StageId share : options.shares) costs.memory[index(share)] = {};
   if (!options.vocabulary) return;
   for (const auto* shares : {&options.vocabulary->output, &options.vocabulary->input}) {
     for (const StageId one : *shares) costs.memory[index(one)] = {};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "models/costs/stage_costs.hpp"
 #include "models/costs/vocabulary_stages.hpp"
@@ -17,6 +18,8 @@ struct AbstractCostOptions {
   bool recompute = false;
   /// Stages that take S and T (and those of the embedding and of the loss: nothing) instead of F, I and W.
   std::optional<VocabularyStages> vocabulary{};
+  /// Stages that are shares of blocks of several devices at once: they take S and T, too, and no units of memory.
+  std::vector<StageId> shares{};
 };
 
 /// Costs in abstract units, one unit = 1 ms: `F=1,I=0.5,W=1/3,comm=0.1`. Papers and closed forms use such units.
@@ -28,7 +31,8 @@ struct AbstractCostOptions {
 /// top of F, R and I. B hides that of I in W: it takes I + max(I.comm, W). FF, FB, FI, FW and the like are times of
 /// overlapped pairs; without one, see `schedules/lowering/pair_cost.hpp`.
 ///
-/// S and T are the passes of a share of the head where the vocabulary is divided: its F takes S, its B and W take T.
+/// S and T are the passes of a share, of the head where the vocabulary is divided, or of a block that several devices
+/// compute at once: its F takes S, its B and W take T.
 ///
 /// `memory`: changes of the stash, `F=1,I=0,W=-1` (key B for I when passes are never split); must add up to 0, F >= 0,
 /// W <= 0. What I frees was kept for I; what I adds was made by I for W; the rest of F was kept for W. Empty:

@@ -48,6 +48,13 @@ void check_recompute(const Schedule& schedule, Findings& findings);
 /// Checks that the ends of `extra_edges` stand in the lists.
 void check_extra_edges(const Schedule& schedule, Findings& findings);
 
+/// Checks that the stages of every list of `start_together` are on one device each, all of them different.
+void check_start_together(const Schedule& schedule, Findings& findings);
+
+/// Checks that passes that start together are there on all of their devices, alone in their units. The lists of
+/// `start_together` are in order.
+void check_common_starts(const Schedule& schedule, Findings& findings);
+
 /// Checks that the forwards of a teacher, if there is one, come in order and with their edges. Every list is in order.
 void check_teacher(const Schedule& schedule, Findings& findings);
 

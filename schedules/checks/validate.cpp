@@ -107,6 +107,7 @@ std::vector<Violation> check_document(const Schedule& schedule) {
   check_sizes(schedule, findings);
   check_stage_graph(schedule, findings);
   check_vocabulary(schedule, findings);
+  check_start_together(schedule, findings);
   if (!findings.empty()) return findings.take();
   ListContents contents(schedule);
   for (std::int32_t device = 0; device < schedule.num_devices; ++device) {
@@ -116,6 +117,7 @@ std::vector<Violation> check_document(const Schedule& schedule) {
   if (findings.empty()) check_transfers(schedule, findings);
   if (findings.empty() && most_named(schedule) > 1) check_recompute(schedule, findings);
   check_extra_edges(schedule, findings);
+  if (findings.empty()) check_common_starts(schedule, findings);
   if (findings.empty()) check_teacher(schedule, findings);
   return findings.take();
 }

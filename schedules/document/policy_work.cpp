@@ -89,6 +89,7 @@ std::string policy_fault(const Schedule& schedule) {
     return "what is decided at run time cannot be predicted; expected a weight policy without predictions and phases";
   }
   if (!schedule.extra_edges.empty()) return "expected no extra_edges";
+  if (!schedule.start_together.empty()) return "expected no start_together";
   if (schedule.num_microbatches > kMostPolicyActions / schedule.num_stages) {
     return "stages times microbatches must be at most " + std::to_string(kMostPolicyActions);
   }

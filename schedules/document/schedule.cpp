@@ -54,6 +54,14 @@ std::size_t append(const DeviceList& list, std::size_t begin, std::size_t end, s
 
 }  // namespace
 
+std::vector<StageId> shares_of_blocks(const Schedule& schedule) {
+  std::vector<StageId> shares;
+  for (const std::vector<StageId>& group : schedule.start_together) {
+    shares.insert(shares.end(), group.begin(), group.end());
+  }
+  return shares;
+}
+
 std::int64_t expanded_size(const DeviceList& list) {
   if (list.repeats.empty()) return static_cast<std::int64_t>(list.actions.size());
   std::size_t next = 0;

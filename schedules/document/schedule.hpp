@@ -107,7 +107,9 @@ struct Schedule {
   std::vector<std::int64_t> microbatch_sizes;  ///< empty: all equal
   std::vector<Recompute> recompute;
   std::vector<std::pair<StageId, StageId>> stage_edges;  ///< empty: a chain
-  std::optional<VocabularyStages> vocabulary;            ///< none: embedding and head are layers like the others
+  /// Stages on different devices that are one block: their passes of a microbatch start together.
+  std::vector<std::vector<StageId>> start_together;
+  std::optional<VocabularyStages> vocabulary;  ///< none: embedding and head are layers like the others
   std::vector<ExtraEdge> extra_edges;
   std::map<std::string, ExtraWork> extras;  ///< by the name of the action, "X<n>"
   bool forward_only = false;                ///< `mode: forward`
@@ -134,6 +136,9 @@ struct Schedule {
     return weights.phase_policy(update).value_or(policy_of(stage));
   }
 };
+
+/// Stages that start together with others: shares of blocks of several devices at once.
+std::vector<StageId> shares_of_blocks(const Schedule& schedule);
 
 /// The device that runs `microbatch` of a stage: replicated stages take microbatches round robin.
 inline DeviceId device_of(const Schedule& schedule, ReplicaId replica, StageId stage, std::int64_t microbatch) {

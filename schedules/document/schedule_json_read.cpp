@@ -34,6 +34,7 @@ const std::vector<std::string_view> kKeys{"format",
                                           "microbatch_sizes",
                                           "recompute",
                                           "stage_edges",
+                                          "start_together",
                                           "vocabulary",
                                           "extra_edges",
                                           "extras",
@@ -347,6 +348,10 @@ void read_indexed(const MemberReader& members, Schedule& schedule) {
   });
   members.optional("stage_edges", [&](const JsonValue& edges) {
     for (const JsonValue& edge : edges.elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
+  });
+  members.optional("start_together", [&](const JsonValue& groups) {
+    schedule.start_together =
+        list_of<std::vector<StageId>>(groups, [&](const JsonValue& group) { return list_of<StageId>(group, stage); });
   });
   members.optional("vocabulary",
                    [&](const JsonValue& of) { schedule.vocabulary = vocabulary_of(of, schedule.num_stages); });

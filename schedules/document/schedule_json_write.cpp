@@ -285,6 +285,7 @@ class Writer {
     list("microbatch_sizes", schedule.microbatch_sizes);
     list("recompute", schedule.recompute);
     list("stage_edges", schedule.stage_edges);
+    list("start_together", schedule.start_together);
     if (schedule.vocabulary) vocabulary(*schedule.vocabulary);
     list("extra_edges", schedule.extra_edges);
     if (!schedule.extras.empty()) {

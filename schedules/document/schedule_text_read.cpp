@@ -17,10 +17,10 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 15> kTextKeys{
-    "name",          "parameters",       "num_stages",  "num_microbatches", "microbatches_per_update",
-    "mode",          "placement",        "weights",     "slices",           "recompute",
-    "reduce_groups", "microbatch_sizes", "stage_edges", "extra_edges",      "vocabulary"};
+constexpr std::array<std::string_view, 16> kTextKeys{
+    "name",        "parameters",  "num_stages", "num_microbatches", "microbatches_per_update", "mode",
+    "placement",   "weights",     "slices",     "recompute",        "reduce_groups",           "microbatch_sizes",
+    "stage_edges", "extra_edges", "vocabulary", "start_together"};
 constexpr std::string_view kExtras = "extras";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }

@@ -255,6 +255,7 @@ void check_beside_lists(const Schedule& schedule) {
   if (!schedule.microbatch_sizes.empty()) refuse("it has microbatches of several sizes; expected one size");
   if (!is_chain(schedule)) refuse("it has stages that are not a chain; expected that each feeds the next only");
   if (!schedule.extra_edges.empty()) refuse("it has waits between actions beside those for data; expected none");
+  if (!schedule.start_together.empty()) refuse("it has passes of several devices that start together; expected none");
   if (schedule.policy) refuse("it has a run-time policy; expected lists in a fixed order");
   if (!schedule.recompute.empty()) {
     refuse("it has recomputation, which PyTorch leaves to the modules (torch.utils.checkpoint); expected none");

@@ -158,6 +158,7 @@ Program unfolded(State& state) {
   add_waits(state);
   if (state.has_transfers()) add_transfers(state);
   if (state.has_moves) add_moves(state);
+  add_common_starts(state);
   if (state.has_transfers()) {
     if (!runs_by_rendezvous(state.program)) put_off_send_waits(state.program);
     const std::int32_t most = most_send_buffers(state.program);

@@ -102,6 +102,10 @@ void keep_for_rollback(State& state);
 /// Transfers and channels for the waits between devices.
 void add_transfers(State& state);
 
+/// Gives passes that start together the waits of each other, and lets no send be waited for just before them. Requires
+/// all waits and transfers.
+void add_common_starts(State& state);
+
 /// The transfers of all EVICT and LOAD, over the copy lanes of their devices.
 void add_moves(State& state);
 

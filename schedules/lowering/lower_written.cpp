@@ -28,8 +28,8 @@ bool has_plain_lists(const State& state) {
   const Schedule& schedule = state.schedule;
   const auto is_reduced = [](std::int32_t groups) { return groups != 0; };
   if (state.has_transfers() || state.program.asynchronous || state.validates || !state.parts.plain() ||
-      !schedule.recompute.empty() || !schedule.extra_edges.empty() || schedule.placement.size() != 1 ||
-      state.program.holders.size() != static_cast<std::size_t>(schedule.num_stages) ||
+      !schedule.recompute.empty() || !schedule.extra_edges.empty() || !schedule.start_together.empty() ||
+      schedule.placement.size() != 1 || state.program.holders.size() != static_cast<std::size_t>(schedule.num_stages) ||
       std::ranges::any_of(state.reduces_with, is_reduced)) {
     return false;
   }

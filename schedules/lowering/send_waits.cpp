@@ -7,6 +7,7 @@
 
 #include "schedules/lowering/lower_state.hpp"
 #include "schedules/program/index_lists.hpp"
+#include "schedules/program/waits.hpp"
 #include "schedules/runnability/deadlock.hpp"
 
 namespace plumb::lowering {
@@ -220,7 +221,8 @@ void put_off_send_waits(Program& program) {
     Transfer& transfer = program.transfers[t];
     const InstrIndex wanted = transfer.sent;
     const InstrIndex end = program.lane_begin[index(program.channels[transfer.channel].from) + 1];
-    while (transfer.sent < end && rank[transfer.sent] <= rank[transfer.post]) {
+    while (transfer.sent < end &&
+           (rank[transfer.sent] <= rank[transfer.post] || starts_together(program, transfer.sent))) {
       transfer.sent = unit_behind(program, transfer.sent);
     }
     buffers.waits_moved += transfer.sent != wanted ? 1 : 0;

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -61,6 +62,11 @@ class Checker {
     }
   }
 
+  /// Its own, or that of one with which it starts together.
+  bool is_for(const Transfer& transfer, InstrIndex at) const {
+    return transfer.consumer == at || (starts_together(program_, at) && starts_together(program_, transfer.consumer));
+  }
+
   void check_wait(const Wait& wait, std::size_t device, InstrIndex at) {
     const bool in_lane = wait.source >= begin(device) && wait.source < begin(device + 1);
     expect(wait.source < program_.size() && (!in_lane || wait.source < at),
@@ -70,7 +76,7 @@ class Checker {
       expect((wait.via & ~Wait::kCollectiveBit) < program_.collectives.size(), name(at) + ": no such collective");
       return;
     }
-    const bool ok = wait.via < program_.transfers.size() && program_.transfers[wait.via].consumer == at &&
+    const bool ok = wait.via < program_.transfers.size() && is_for(program_.transfers[wait.via], at) &&
                     program_.transfers[wait.via].producer == wait.source;
     expect(ok, name(at) + ": waits for a transfer that is not its own");
   }

@@ -84,7 +84,9 @@ struct Program {
   std::vector<Instr> instrs;              ///< device by device; one past the end is a sentinel that ends the waits
   std::vector<Wait> waits;
   std::vector<Row> rows;
-  std::vector<Ticks> durations;         ///< by row, device speed included
+  std::vector<std::uint8_t> together;  ///< by instr: 0, or where it starts together with instrs of other lanes one more
+                                       ///< than its own waits, behind which stand theirs; empty: none does
+  std::vector<Ticks> durations;        ///< by row, device speed included
   std::vector<Ticks> folded_recompute;  ///< by row: the part of the duration that is recompute besides that of R (of a
                                         ///< pair: also R, and extra work); empty when none has any
   ValuesBeside beside;

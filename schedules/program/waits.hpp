@@ -15,6 +15,11 @@ inline InstrIndex unit_end(const Program& program, InstrIndex i) {
   return i + (program.rows[program.instrs[i].row].overlapped ? 2U : 1U);
 }
 
+/// Whether the instr, a unit of its own, starts together with instrs of other lanes.
+inline bool starts_together(const Program& program, InstrIndex at) {
+  return !program.together.empty() && program.together[at] != 0;
+}
+
 /// Time of the host before the waits of the unit that begins with `i`; 0 where the runtime costs nothing.
 inline Ticks host_before(const Program& program, InstrIndex i) {
   if (!program.runtime.costs()) return 0;

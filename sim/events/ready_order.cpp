@@ -390,6 +390,10 @@ RunTimeOrder run_time_order(const Schedule& schedule, const Program& program, co
     throw Error("schedule '" + schedule.name +
                 "': extra_edges cannot be kept when the order is relaxed; expected none");
   }
+  if (!schedule.start_together.empty()) {
+    throw Error("schedule '" + schedule.name +
+                "': start_together cannot be kept when the order is relaxed; expected none");
+  }
   ReadyRun run(schedule, program, policy, options);
   RunTimeOrder result{schedule, run.run()};
   for (std::size_t d = 0; d < result.schedule.devices.size(); ++d) {

@@ -42,6 +42,7 @@ std::vector<MemoryChange> MemoryChanges::added_up(InstrIndex i) const {
   for (std::uint32_t w = program_.instrs[i].first_wait; w < program_.instrs[i + 1].first_wait; ++w) {
     const std::uint32_t t = program_.waits[w].via;
     if (t >= program_.transfers.size() || program_.is_move(t) || program_.carries_weights(t)) continue;
+    if (program_.transfers[t].consumer != i) continue;  // that of a pass that starts together with this one
     add(program_.transfers[t].bytes, program_.transfers[t].producer);
     more += program_.transfers[t].bytes;
   }

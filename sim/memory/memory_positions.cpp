@@ -23,6 +23,12 @@ bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consu
          (is_backward(from.op) && is_backward(to.op));
 }
 
+/// Where the waits of an instr for its own values end, behind which stand those of what it starts together with.
+std::uint32_t own_waits_end(const Program& program, InstrIndex i) {
+  if (program.together.empty() || program.together[i] == 0) return program.instrs[i + 1].first_wait;
+  return program.instrs[i].first_wait + program.together[i] - 1;
+}
+
 /// The transfers of `channels`, by index.
 std::vector<std::uint32_t> transfers_of(const MemoryPositions& positions, std::span<const std::uint32_t> channels) {
   std::vector<std::uint32_t> transfers;
@@ -65,7 +71,7 @@ MemoryPositions::MemoryPositions(const Program& source) : program(&source), plan
   if (source.memory.empty() || source.transfers.size() != source.moves.size()) return;
   leaves_without_transfer.resize(source.size());
   for (InstrIndex i = 0; i < source.size(); ++i) {
-    for (std::uint32_t w = source.instrs[i].first_wait; w < source.instrs[i + 1].first_wait; ++w) {
+    for (std::uint32_t w = source.instrs[i].first_wait; w < own_waits_end(source, i); ++w) {
       if (hands_over_value(source, source.waits[w], i)) leaves_without_transfer[source.waits[w].source] = true;
     }
   }
@@ -90,7 +96,7 @@ LanePositions::LanePositions(const MemoryPositions& positions, DeviceId device)
 bool comes_without_transfer(const MemoryPositions& positions, InstrIndex instr) {
   if (positions.leaves_without_transfer.empty()) return false;
   const Program& program = *positions.program;
-  for (std::uint32_t w = program.instrs[instr].first_wait; w < program.instrs[instr + 1].first_wait; ++w) {
+  for (std::uint32_t w = program.instrs[instr].first_wait; w < own_waits_end(program, instr); ++w) {
     if (hands_over_value(program, program.waits[w], instr)) return true;
   }
   return false;

@@ -7,6 +7,11 @@
 
 namespace plumb {
 
+StageId WorkBlock::stage_on(std::int32_t device) const {
+  if (stages.empty()) return action.stage;
+  return stages[static_cast<std::size_t>(std::ranges::find(devices, device) - devices.begin())];
+}
+
 std::vector<std::vector<std::int32_t>> blocks_by_device(const BlockProblem& problem) {
   std::vector<std::vector<std::int32_t>> on(static_cast<std::size_t>(problem.num_devices));
   for (std::int32_t b = 0; b < problem.size(); ++b) {

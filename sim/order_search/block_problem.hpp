@@ -22,9 +22,13 @@ struct WorkBlock {
   std::string name;
   std::vector<std::int32_t> devices;
   Ticks time = 0;
-  std::int64_t stash = 0;     ///< what it adds on each device: from its start if more than 0, from its end if less
-  std::vector<Input> inputs;  ///< of the same microbatch; blocks that stand before this one
-  Action action{};            ///< of the first microbatch that it is of
+  std::int64_t stash = 0;         ///< what it adds on each device: from its start if more than 0, from its end if less
+  std::vector<Input> inputs;      ///< of the same microbatch; blocks that stand before this one
+  Action action{};                ///< on its first device, of the first microbatch that it is of
+  std::vector<StageId> stages{};  ///< by device, whose pass it is there; empty: that of the action
+
+  /// Whose pass it is on one of its devices.
+  StageId stage_on(std::int32_t device) const;
 };
 
 /// A block and its microbatch.
@@ -45,8 +49,8 @@ struct BlockProblem {
   std::vector<std::int64_t> limits;  ///< of the stashes of every device
 
   /// Where a part of the order is given: by block, then microbatch (of `microbatches`), what must have been done before
-  /// on its device; block -1: nothing. Empty: no order is given.
-  std::vector<BlockRun> after = {};
+  /// on its devices. Empty: no order is given.
+  std::vector<std::vector<BlockRun>> after = {};
   std::int64_t microbatches = 0;
 
   std::int32_t size() const { return static_cast<std::int32_t>(blocks.size()); }

@@ -81,9 +81,13 @@ class BlockChains {
   }
 
  private:
-  /// Of one stage and one of the microbatches of the problem's blocks.
+  /// Of one stage, on some device, and one of the microbatches of the problem's blocks.
   static bool is_of_same(const WorkBlock& one, const WorkBlock& other) {
-    return one.action.stage == other.action.stage && one.action.microbatch == other.action.microbatch;
+    const auto is_shared = [&](std::int32_t device) {
+      const bool there = std::ranges::find(other.devices, device) != other.devices.end();
+      return there && one.stage_on(device) == other.stage_on(device);
+    };
+    return one.action.microbatch == other.action.microbatch && std::ranges::any_of(one.devices, is_shared);
   }
 
   const BlockProblem& problem_;

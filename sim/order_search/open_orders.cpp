@@ -23,7 +23,7 @@ std::map<StageOp, std::int32_t> blocks_on(const BlockProblem& problem, std::int3
     const WorkBlock& block = problem.block(b);
     if (std::ranges::find(block.devices, device) == block.devices.end()) continue;
     const auto microbatch = static_cast<std::int64_t>(index(block.action.microbatch));
-    blocks[{static_cast<std::int32_t>(block.action.stage), block.action.op, microbatch}] = b;
+    blocks[{static_cast<std::int32_t>(block.stage_on(device)), block.action.op, microbatch}] = b;
   }
   return blocks;
 }
@@ -77,7 +77,7 @@ bool has_open_orders(const Schedule& schedule) {
 
 BlockProblem with_given_orders(BlockProblem problem, const Schedule& schedule) {
   const std::int64_t m = schedule.num_microbatches / problem.together;
-  problem.after.assign(static_cast<std::size_t>(problem.size() * m), BlockRun{.block = -1, .microbatch = 0});
+  problem.after.assign(static_cast<std::size_t>(problem.size() * m), {});
   problem.microbatches = m;
   for (std::size_t d = 0; d < schedule.devices.size(); ++d) {
     const auto blocks = blocks_on(problem, static_cast<std::int32_t>(d));
@@ -97,7 +97,7 @@ BlockProblem with_given_orders(BlockProblem problem, const Schedule& schedule) {
                     ", expected the microbatches of each pass in turn where orders are open");
       }
       known->second = run.microbatch;
-      if (before.block >= 0) problem.after[static_cast<std::size_t>(run.block * m + run.microbatch)] = before;
+      if (before.block >= 0) problem.after[static_cast<std::size_t>(run.block * m + run.microbatch)].push_back(before);
       before = run;
     }
   }

@@ -15,8 +15,9 @@ OrderState::OrderState(const BlockProblem& problem, std::int64_t num_microbatche
 bool OrderState::has_inputs(std::int32_t block) const {
   const auto placed = [&](const WorkBlock::Input& input) { return count(input.block) > count(block); };
   if (!problem_.after.empty() && left(block) > 0) {
-    const BlockRun& before = problem_.after[place(block, count(block))];
-    if (before.block >= 0 && count(before.block) <= before.microbatch) return false;
+    const std::vector<BlockRun>& given = problem_.after[place(block, count(block))];
+    const auto is_open = [&](const BlockRun& before) { return count(before.block) <= before.microbatch; };
+    if (std::ranges::any_of(given, is_open)) return false;
   }
   return std::ranges::all_of(problem_.block(block).inputs, placed);
 }

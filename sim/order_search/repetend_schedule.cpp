@@ -101,7 +101,7 @@ Schedule repetend_schedule(Schedule frame, const BlockProblem& problem, const Re
                                 frame.num_microbatches / problem.together);
     ListBuilder list;
     const auto write = [&](std::int32_t block, std::int64_t microbatch) {
-      const Action action = action_of(problem, {block, microbatch});
+      const Action action = action_of(problem, {block, microbatch}, static_cast<std::int32_t>(d));
       list.add_all({&action, 1});
     };
     for (std::int64_t q = 0; q < std::min(periods.full_begin(), periods.end()); ++q) periods.write_period(q, write);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "models/costs/longest_edge.hpp"
+#include "models/ground/error.hpp"
 #include "schedules/catalogue/pass_costs.hpp"
 #include "schedules/rules/dependency_rules.hpp"
 
@@ -33,18 +34,29 @@ std::int64_t turns_together(const Schedule& schedule) {
   return together;
 }
 
-/// Stages, each after those that feed it.
-std::vector<std::int32_t> stages_in_order(const Schedule& schedule, const DependencyRules& rules) {
-  std::vector<std::int32_t> order;
+/// A stage, or those that start together.
+using StageGroup = std::vector<StageId>;
+
+/// Each after those that feed it; not all of them where some that start together feed each other.
+std::vector<StageGroup> groups_in_order(const Schedule& schedule, const DependencyRules& rules) {
+  std::vector<StageGroup> open = schedule.start_together;
+  const std::vector<StageId> shares = shares_of_blocks(schedule);
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    if (std::ranges::find(shares, StageId{stage}) == shares.end()) open.push_back({StageId{stage}});
+  }
+  std::ranges::sort(open, {}, [](const StageGroup& group) { return group.front(); });
+  std::vector<StageGroup> order;
   std::vector<bool> done(static_cast<std::size_t>(schedule.num_stages), false);
+  const auto is_ready = [&](StageId stage) {
+    return std::ranges::all_of(rules.sources(Op::kF, stage), [&](StageId source) { return done[index(source)]; });
+  };
   for (bool moved = true; moved;) {
     moved = false;
-    for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
-      const auto ready = [&](StageId source) { return done[index(source)]; };
-      if (done[static_cast<std::size_t>(stage)]) continue;
-      if (!std::ranges::all_of(rules.sources(Op::kF, StageId{stage}), ready)) continue;
-      done[static_cast<std::size_t>(stage)] = moved = true;
-      order.push_back(stage);
+    for (const StageGroup& group : open) {
+      if (done[index(group.front())] || !std::ranges::all_of(group, is_ready)) continue;
+      for (const StageId stage : group) done[index(stage)] = true;
+      moved = true;
+      order.push_back(group);
     }
   }
   return order;
@@ -67,20 +79,35 @@ class BlockWriter {
 
  private:
   void add_microbatch() {
-    const std::vector<std::int32_t> order = stages_in_order(schedule_, rules_);
+    const std::vector<StageGroup> order = groups_in_order(schedule_, rules_);
     const auto stages = static_cast<std::size_t>(schedule_.num_stages);
     std::vector<std::int32_t> forwards(stages, -1);
     std::vector<std::int32_t> backwards(stages, -1);
-    for (const std::int32_t stage : order) forwards[static_cast<std::size_t>(stage)] = add(stage, Op::kF, forwards);
-    for (auto stage = order.rbegin(); stage != order.rend(); ++stage) {
-      const auto s = static_cast<std::size_t>(*stage);
-      const bool is_last = rules_.sources(Op::kB, StageId{*stage}).empty();
-      const std::int32_t backward = add(*stage, costs_.split ? Op::kI : Op::kB, backwards);
-      if (is_last) problem_.blocks.back().inputs.push_back({.block = forwards[s], .delay = 0});
-      backwards[s] = backward;
+    for (const StageGroup& group : order) {
+      const std::int32_t forward = add(group, Op::kF, forwards);
+      for (const StageId stage : group) forwards[index(stage)] = forward;
+    }
+    for (auto group = order.rbegin(); group != order.rend(); ++group) {
+      const auto takes_nothing = [&](StageId stage) { return rules_.sources(Op::kB, stage).empty(); };
+      const std::int32_t backward = add(*group, costs_.split ? Op::kI : Op::kB, backwards);
+      if (std::ranges::all_of(*group, takes_nothing)) add_input(forwards[index(group->front())], 0);
+      for (const StageId stage : *group) backwards[index(stage)] = backward;
       if (!costs_.split) continue;
-      add(*stage, Op::kW, {});
-      problem_.blocks.back().inputs.push_back({.block = backward, .delay = 0});
+      for (const StageId stage : *group) {
+        add({stage}, Op::kW, {});
+        add_input(backward, 0);
+      }
+    }
+  }
+
+  /// Of the last block; of several from one block the latest counts.
+  void add_input(std::int32_t from, Ticks delay) {
+    std::vector<WorkBlock::Input>& inputs = problem_.blocks.back().inputs;
+    const auto known = std::ranges::find(inputs, from, &WorkBlock::Input::block);
+    if (known == inputs.end()) {
+      inputs.push_back({.block = from, .delay = delay});
+    } else {
+      known->delay = std::max(known->delay, delay);
     }
   }
 
@@ -90,29 +117,46 @@ class BlockWriter {
     return pass_costs(params, schedule.num_stages).stages;
   }
 
-  /// One pass of a stage, after the blocks `made` of the stages that it takes a value from.
-  std::int32_t add(std::int32_t stage, Op op, const std::vector<std::int32_t>& made) {
-    const auto s = static_cast<std::size_t>(stage);
-    const StagePasses& stash = stashes_[s];
-    const StageTimes& times = costs_.stages.times[s];
+  /// One pass of a stage, or of all that start together, after the blocks `made` of the stages that it takes a value
+  /// from.
+  std::int32_t add(const StageGroup& group, Op op, const std::vector<std::int32_t>& made) {
+    const StageId first = group.front();
     WorkBlock block;
-    block.name = std::to_string(stage) + std::string(kOpNames[static_cast<std::size_t>(op)]);
+    block.name = std::to_string(index(first)) + std::string(kOpNames[static_cast<std::size_t>(op)]);
     if (problem_.together > 1) block.name += std::to_string(microbatch_);
-    block.devices = {device_of_stage(schedule_, stage, microbatch_)};
-    block.action = plumb::action_of(stage, op, microbatch_);
-    const Ticks time = op == Op::kF ? times.f : op == Op::kB ? times.b : op == Op::kI ? times.i : times.w;
-    block.time = on_device(time, block.devices.front());
-    block.stash = op == Op::kF   ? stash.f.stash
-                  : op == Op::kB ? -stash.f.stash
-                  : op == Op::kI ? stash.i.stash
-                                 : stash.w.stash;
-    if (op != Op::kW) {
-      for (const StageId source : rules_.sources(op == Op::kF ? Op::kF : Op::kB, StageId{stage})) {
-        block.inputs.push_back({.block = made[index(source)], .delay = delay(op, index(source), stage)});
+    block.action = plumb::action_of(static_cast<std::int32_t>(first), op, microbatch_);
+    for (const StageId stage : group) {
+      block.devices.push_back(device_of_stage(schedule_, static_cast<std::int32_t>(stage), microbatch_));
+      if (group.size() > 1) block.stages.push_back(stage);
+      const Ticks time = on_device(time_of(stage, op), block.devices.back());
+      const std::int64_t stash = stash_of(stage, op);
+      if (stage == first) {
+        block.time = time;
+        block.stash = stash;
+      } else if (block.time != time || block.stash != stash) {
+        throw Error(schedule_.name + ": stages " + std::to_string(index(first)) + " and " +
+                    std::to_string(index(stage)) +
+                    " start together and take unlike times or memory, expected the same of both");
       }
     }
     problem_.blocks.push_back(std::move(block));
+    for (const StageId stage : group) {
+      if (op == Op::kW) continue;
+      for (const StageId source : rules_.sources(op == Op::kF ? Op::kF : Op::kB, stage)) {
+        add_input(made[index(source)], delay(op, index(source), static_cast<std::int32_t>(stage)));
+      }
+    }
     return problem_.size() - 1;
+  }
+
+  Ticks time_of(StageId stage, Op op) const {
+    const StageTimes& times = costs_.stages.times[index(stage)];
+    return op == Op::kF ? times.f : op == Op::kB ? times.b : op == Op::kI ? times.i : times.w;
+  }
+
+  std::int64_t stash_of(StageId stage, Op op) const {
+    const StagePasses& stash = stashes_[index(stage)];
+    return op == Op::kF ? stash.f.stash : op == Op::kB ? -stash.f.stash : op == Op::kI ? stash.i.stash : stash.w.stash;
   }
 
   Ticks on_device(Ticks at_speed_one, std::int32_t device) const {
@@ -202,6 +246,9 @@ std::string why_no_blocks(const Schedule& schedule) {
       schedule.microbatches_per_update.front() != schedule.num_microbatches) {
     return "it has several updates";
   }
+  std::size_t stages = 0;
+  for (const StageGroup& group : groups_in_order(schedule, DependencyRules(schedule))) stages += group.size();
+  if (stages < static_cast<std::size_t>(schedule.num_stages)) return "its stages that start together feed each other";
   return schedule.is_synchronous(StageId{0}) ? "" : "it never flushes";
 }
 
@@ -209,8 +256,9 @@ BlockProblem schedule_blocks(const Schedule& schedule, const BlockCosts& costs) 
   return BlockWriter(schedule, costs).write();
 }
 
-Action action_of(const BlockProblem& problem, const BlockRun& run) {
+Action action_of(const BlockProblem& problem, const BlockRun& run, std::int32_t device) {
   Action action = problem.block(run.block).action;
+  action.stage = problem.block(run.block).stage_on(device);
   const std::int64_t first = run.microbatch * problem.together;
   action.microbatch = MicrobatchId{static_cast<std::int32_t>(first) + static_cast<std::int32_t>(action.microbatch)};
   return action;
@@ -231,7 +279,7 @@ Schedule with_orders(Schedule frame, const BlockProblem& problem, const BlockOrd
   frame.devices.assign(orders.size(), {});
   for (std::size_t d = 0; d < orders.size(); ++d) {
     for (const BlockRun& run : orders[d]) {
-      frame.devices[d].actions.push_back(action_of(problem, run));
+      frame.devices[d].actions.push_back(action_of(problem, run, static_cast<std::int32_t>(d)));
     }
   }
   add_updates(frame);

@@ -19,20 +19,22 @@ struct BlockCosts {
   bool split = false;                ///< I and W are blocks of their own, otherwise B
 };
 
-/// Why `schedule` has no blocks that are the same for every microbatch on one device each, or for every so many where
-/// several devices hold a stage; empty where it has.
+/// Why `schedule` has no blocks that are the same for every microbatch, or for every so many where
+/// several devices hold a stage in turn; empty where it has.
 std::string why_no_blocks(const Schedule& schedule);
 
-/// The work of `schedule` for one microbatch, without its order: F of every stage, then B, or I and W. An edge between
-/// devices takes as long as its message alone on its route, so no run of the schedule is faster. The limit of a device
-/// in bytes is what is left beside weights, gradients, optimizer state, the largest workspace and messages (two on
-/// their way out and one that has arrived, in each direction). Requires `why_no_blocks(schedule).empty()`.
+/// The work of `schedule` for one microbatch, without its order: F of every stage, then B, or I and W. Stages that
+/// start together are one block of several devices, but for their W. An edge between devices takes as long as its
+/// message alone on its route, so no run of the schedule is faster. The limit of a device in bytes is what is left
+/// beside weights, gradients, optimizer state, the largest workspace and messages (two on their way out and one that
+/// has arrived, in each direction). Requires `why_no_blocks(schedule).empty()`. Throws `Error` where stages that start
+/// together take unlike times or memory.
 BlockProblem schedule_blocks(const Schedule& schedule, const BlockCosts& costs);
 
 using BlockOrders = std::vector<std::vector<BlockRun>>;  ///< by device
 
-/// What a block of the problem does for one of its microbatches.
-Action action_of(const BlockProblem& problem, const BlockRun& run);
+/// What a block of the problem does for one of its microbatches on one of its devices.
+Action action_of(const BlockProblem& problem, const BlockRun& run, std::int32_t device);
 
 /// `frame` with these orders for its lists, and an update of every stage at the end of its devices', behind a sum of
 /// gradients where there are several.

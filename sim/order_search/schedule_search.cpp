@@ -25,6 +25,7 @@ namespace {
 constexpr std::int64_t kMostPassesOfTree = 800;     ///< of branch and bound
 constexpr std::int64_t kMostPassesOfSteps = 8'000;  ///< of the local search
 constexpr std::int64_t kMostCopies = 224;           ///< blocks times microbatches of a repetend
+constexpr std::int32_t kMostOpenBlocks = 64;        ///< of a start without orders, whose repetends are searched
 constexpr std::int64_t kPlainCopies = 32;           ///< so many get all nodes; more get fewer, as each takes longer
 constexpr std::int64_t kFewestNodes = 500;
 constexpr std::int64_t kTreesOfOrders = 10;  ///< branch and bound gets so many times the nodes of a repetend
@@ -44,6 +45,13 @@ bool has_shared_stages(const Schedule& schedule) {
 bool has_whole_backwards(const Schedule& schedule) {
   return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
     return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kB; });
+  });
+}
+
+/// Whether its lists hold no pass.
+bool is_all_open(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::none_of(list.actions, [](const Action& action) { return action.op <= Op::kW; });
   });
 }
 
@@ -102,7 +110,8 @@ class ScheduleSearcher {
   void search_from(const SearchStart& start) {
     if (has_open_orders(start.schedule)) return fill(start);
     offer(OrderOrigin::kGiven, start.name, start.schedule);
-    if (has_shared_stages(start.schedule) && why_no_blocks(start.schedule).empty()) {
+    const bool shared = has_shared_stages(start.schedule) || !start.schedule.start_together.empty();
+    if (shared && why_no_blocks(start.schedule).empty()) {
       SearchStart open{.name = start.name, .schedule = start.schedule};
       for (DeviceList& list : open.schedule.devices) list = {};
       fill(open);
@@ -135,15 +144,29 @@ class ScheduleSearcher {
     check_blocks(problem, family.name);
     family.bound = least_makespan(problem, microbatches_of(problem));
     family.rate = least_rate(problem);
-    const BlockOrders filled = completed_orders(problem, microbatches_of(problem));
-    if (filled.empty()) {
+    BlockOrders best = completed_orders(problem, microbatches_of(problem));
+    if (!best.empty()) {
+      offer(OrderOrigin::kFilled, "filled in, " + family.name, with_orders(start.schedule, problem, best));
+    }
+    if (is_all_open(start.schedule) && problem.size() <= kMostOpenBlocks) {
+      BlockOrders repeated = search_repetends(start.schedule, problem, family);
+      if (is_shorter(problem, repeated, best)) best = std::move(repeated);
+    }
+    if (best.empty() && family.periods.empty()) {
       family.refused = "nothing was found that keeps what is given and fits";
     } else {
-      offer(OrderOrigin::kFilled, "filled in, " + family.name, with_orders(start.schedule, problem, filled));
-      prove(start.schedule, problem, filled, family);
+      prove(start.schedule, problem, best, family);
       bounds_of_fills_[split ? 1 : 0] = family.bound;
     }
     answer_.families.push_back(std::move(family));
+  }
+
+  bool is_shorter(const BlockProblem& problem, const BlockOrders& one, const BlockOrders& other) const {
+    const auto length = [&](const BlockOrders& orders) {
+      const Ticks known = orders.empty() ? -1 : makespan_of(problem, orders, microbatches_of(problem));
+      return known < 0 ? kNoMakespan : known;
+    };
+    return length(one) < length(other);
   }
 
   /// Actions of the start whose orders are partly open.
@@ -224,7 +247,7 @@ class ScheduleSearcher {
 
   /// Repetends with 1, 2, ... microbatches; the best order among them.
   BlockOrders search_repetends(const Schedule& frame, const BlockProblem& problem, SearchedFamily& family) {
-    const std::int64_t m = search_.params.num_microbatches;
+    const std::int64_t m = microbatches_of(problem);
     const std::int64_t most = std::min(search_.most_repeated, std::min(m, kMostCopies / problem.size()));
     BlockOrders best;
     Ticks shortest = kNoMakespan;
@@ -363,11 +386,11 @@ class ScheduleSearcher {
     });
   }
 
-  /// Of all orders and pairs of the same passes; 0: not known, where backwards are whole and in halves, or devices
-  /// are not all of speed 1.
+  /// Of all orders and pairs of the same passes; 0: not known, where backwards are whole and in halves, devices are not
+  /// all of speed 1, or stages start together.
   Ticks bound_of_pairs(const Schedule& schedule) const {
     const bool split = has_halves(schedule);
-    if (split && has_whole_backwards(schedule)) return 0;
+    if ((split && has_whole_backwards(schedule)) || !schedule.start_together.empty()) return 0;
     const OrderRun run = search_.run(schedule);
     const bool unlike =
         run.cluster != nullptr &&

@@ -1,23 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
-#include "sim/order_search/block_problem.hpp"
+#include "schedules/document/schedule.hpp"
 
 namespace plumb {
 
-/// Times and stashes of the passes of `shape_blocks`.
-struct ShapeCosts {
-  Ticks forward = 1;
-  Ticks backward = 2;
-  Ticks shared_forward = 1;  ///< of a block that all devices compute together
-  Ticks shared_backward = 1;
-  std::int64_t shared_stash = 0;
-};
+/// The shapes of `shape_frame`.
+inline constexpr std::array<std::string_view, 6> kBlockShapes{"v", "x", "m", "nn", "k", "interlaced"};
 
-/// Placements of stages and of blocks that all devices compute at once, by the letters of Tessel (Lin et al., arXiv
-/// 2311.15269; github.com/zhiqi-0/Tessel), each pass on one device keeping 1 from forward to backward:
+/// Placements of stages, and of blocks that all devices compute at once, by the letters of Tessel (Lin et al., arXiv
+/// 2311.15269; github.com/zhiqi-0/Tessel), without an order of passes:
 ///
 /// - "v": a chain down the devices, whose backward comes back;
 /// - "x": two chains in opposite directions;
@@ -27,8 +22,10 @@ struct ShapeCosts {
 /// - "k": two branches, each on one half of the devices, joined by a shared block;
 /// - "interlaced" (not Tessel's): shared embedding, v, shared loss, with backwards of both.
 ///
-/// Throws `Error` for other names, and for an odd number of devices with "nn" and "k".
-BlockProblem shape_blocks(std::string_view shape, std::int32_t num_devices, std::int64_t limit,
-                          const ShapeCosts& costs);
+/// Every device holds a share of a shared block, which is a stage of its own; all of them start together
+/// (`Schedule::start_together`). Each share takes what the block takes; the next stage takes its value from the share
+/// on its own device. Throws `Error` for other names, for an odd number of devices with "nn" and "k", and for one
+/// device with any but "v".
+Schedule shape_frame(std::string_view shape, std::int32_t num_devices, std::int64_t num_microbatches);
 
 }  // namespace plumb

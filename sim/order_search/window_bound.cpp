@@ -59,8 +59,8 @@ Ticks most_work(std::vector<KeptWork> items, std::int64_t limit) {
 /// One device.
 class DeviceWindows {
  public:
-  DeviceWindows(const BlockProblem& problem, const std::vector<std::int32_t>& on, std::int64_t m)
-      : problem_(problem), on_(on), m_(m) {}
+  DeviceWindows(const BlockProblem& problem, std::int32_t device, const std::vector<std::int32_t>& on, std::int64_t m)
+      : problem_(problem), device_(device), on_(on), m_(m) {}
 
   /// What may run before the first block that takes nothing.
   Ticks before(std::int64_t limit) const {
@@ -79,9 +79,9 @@ class DeviceWindows {
     for (const std::int32_t b : on_) {
       const WorkBlock& block = problem_.block(b);
       if (block.stash > 0) {
-        taken[block.action.stage] += block.stash;
+        taken[block.stage_on(device_)] += block.stash;
       } else {
-        rest[block.action.stage].push_back(b);
+        rest[block.stage_on(device_)].push_back(b);
       }
     }
     std::vector<KeptWork> items;
@@ -113,6 +113,7 @@ class DeviceWindows {
   }
 
   const BlockProblem& problem_;
+  std::int32_t device_;
   const std::vector<std::int32_t>& on_;
   std::int64_t m_;
 };
@@ -141,7 +142,7 @@ Ticks least_by_windows(const BlockProblem& problem, std::int64_t num_microbatche
       if (!takes) head_of_rest = std::min(head_of_rest, heads[at]);
     }
     if (head_of_rest == kLargest || tail_of_takers == kLargest) continue;
-    const DeviceWindows windows(problem, on[d], num_microbatches);
+    const DeviceWindows windows(problem, static_cast<std::int32_t>(d), on[d], num_microbatches);
     const Ticks before = windows.before(problem.limits[d]);
     const Ticks behind = windows.behind(problem.limits[d]);
     const Ticks all = num_microbatches * work[d];

@@ -2,19 +2,27 @@
 
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <numeric>
+#include <random>
 #include <vector>
 
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_text.hpp"
 #include "schedules/program/waits.hpp"
+#include "schedules/rules/start_together.hpp"
 #include "schedules/runnability/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/one_pass.hpp"
 #include "sim/passes/pass_engine.hpp"
+#include "sim/run_program.hpp"
+#include "tests/sim/specification/specification_cases.hpp"
+#include "tests/support/error_message.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/reference_engine.hpp"
+#include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -244,6 +252,64 @@ TEST_CASE("idle causes add up to idle time on shared and half-duplex links too, 
     }
   }
   CHECK(runs >= 8);
+}
+
+TEST_CASE("passes that start together do so in every engine, however messages travel") {
+  std::mt19937_64 random(4);
+  int starts = 0;
+  int sends_between = 0;
+  for (int tries = 0; tries < 800; ++tries) {
+    auto schedule = testing::random_document(random, true);
+    if (!schedule) continue;
+    testing::SpecificationCase drawn = testing::random_case(*std::move(schedule), random);
+    drawn.costs.runtime = {};
+    const Program program =
+        lower(drawn.schedule, drawn.costs, drawn.cluster ? &*drawn.cluster : nullptr, drawn.lowering);
+    const CommonStarts common(drawn.schedule);
+    for (const Transfer& transfer : program.transfers) {
+      if (is_awaited_at_end(program, transfer)) continue;
+      CHECK_FALSE(common.of(program.instrs[transfer.sent].action));
+      sends_between += starts_together(program, transfer.sent - 1) ? 1 : 0;
+    }
+    for (const TransferMode mode : kComparedModes) {
+      if (mode == TransferMode::kBlocking || !engines_agree_on(program, mode)) continue;
+      SimOptions options;
+      options.transfers = mode;
+      const RunTimes times = *run_events(program, options);
+      std::map<CommonStart, Ticks> first;
+      for (InstrIndex at = 0; at < program.size(); ++at) {
+        const auto start = common.of(program.instrs[at].action);
+        if (start) CHECK(first.emplace(*start, times.start[at]).first->second == times.start[at]);
+      }
+      starts += static_cast<int>(first.size());
+    }
+  }
+  CHECK(starts > 1000);
+  CHECK(sends_between > 0);
+}
+
+TEST_CASE("stages that start together are refused where a lane waits for something of its own") {
+  Schedule schedule = testing::written_schedule({"0F0 0B0", "1F0 1B0", "2F0 2B0"}, 1);
+  schedule.stage_edges = {{StageId{0}, StageId{2}}};
+  schedule.start_together = {{StageId{0}, StageId{1}}};
+  StageCosts costs = abstract_costs("F=1,B=2", "", {.num_stages = 3});
+  LowerOptions lowering;
+  lowering.messages = true;
+  SimOptions options;
+  options.transfers = TransferMode::kBlocking;
+  const auto refusal = [&] {
+    return testing::error_message([&] {
+      const Program program = lower(schedule, costs, nullptr, lowering);
+      run_program(ProgramIndex(program), options);
+    });
+  };
+  CHECK(refusal() ==
+        "stages that start together: each device waits for its own messages by itself; expected transfers that block "
+        "no device");
+  options.transfers = TransferMode::kBuffered;
+  CHECK(refusal().empty());
+  costs.runtime.f_ns = 5;
+  CHECK(refusal() == "stages that start together: expected no runtime whose host and calls take time");
 }
 
 TEST_SUITE_END();

@@ -8,6 +8,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/phases/phase_rules.hpp"
+#include "sim/order_search/shapes.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/stash_limit.hpp"
@@ -96,6 +97,11 @@ void SearchQuestion::add_to(OptionTable& options) {
           "straight (one stage per device), looped (several, round the devices) or v (two, down the devices and back); "
           "default: all")
       .words(kPipelineShapes)
+      .text("shape", shape, "NAME",
+            "a placement with blocks that all devices compute together, in place of NAME or FILE: v, x, m, nn or k "
+            "(Tessel), "
+            "or interlaced; --cost S and T are the passes of such a block")
+      .words(kBlockShapes)
       .text("backward", backward, "HOW", "whole, or split into input and weight gradients; default: both")
       .words(kBackwards);
   options.group("Effort, counted so that the same question has the same answer")
@@ -109,6 +115,7 @@ void SearchQuestion::add_to(OptionTable& options) {
 }
 
 std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, const CostDocuments& documents) const {
+  if (!shape.empty()) return shape_start();
   if (names.size() > 1) throw Error("search: " + names[1] + ": expected one schedule to start from");
   if (names.empty() && !schedule_options.empty()) {
     throw Error("search: --opt is an option of a schedule to start from, expected one");
@@ -134,6 +141,14 @@ std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, con
                                 .params = schedule_params(name, sizes, goal)};
   }
   return start;
+}
+
+SearchStart SearchQuestion::shape_start() const {
+  if (!names.empty() || !schedule_options.empty() || chunks || !placement.empty()) {
+    throw Error(
+        "search: --shape is a placement of its own, expected no schedule to start from, --opt, -v or --placement");
+  }
+  return {.name = "shape " + shape, .schedule = shape_frame(shape, static_cast<std::int32_t>(*devices), *microbatches)};
 }
 
 ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostDocuments& documents) const {

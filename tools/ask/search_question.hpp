@@ -22,6 +22,7 @@ struct SearchQuestion {
   std::optional<std::int64_t> microbatches;
   std::optional<std::int64_t> chunks;         ///< per device; none: any number, or that of the schedule to start from
   std::vector<std::string> schedule_options;  ///< of the schedule to start from
+  std::string shape;                          ///< of blocks (`kBlockShapes`), in place of a schedule to start from
   std::string placement;                      ///< "straight", "looped", "v"; empty: all
   std::string backward;                       ///< "whole", "split"; empty: both
   std::optional<std::int64_t> repeated;
@@ -40,6 +41,8 @@ struct SearchQuestion {
  private:
   /// The schedule to start from. Throws `Error` for more than one, and for options of one where there is none.
   std::optional<SearchStart> start(const CostArguments& costs, const CostDocuments& documents) const;
+  /// The placement of `shape`, with open orders. Throws `Error` beside what says the same otherwise.
+  SearchStart shape_start() const;
   void choose_placement(ScheduleSearch& search) const;
   ScheduleSearch search_of(const CostArguments& costs, const CostDocuments& documents) const;
 };

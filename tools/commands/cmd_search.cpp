@@ -14,10 +14,10 @@ namespace plumb {
 namespace {
 
 /// Options of the search itself; a simulation of its answer has none of them. All take a value.
-constexpr std::array<std::string_view, 15> kOwnOptions{
+constexpr std::array<std::string_view, 16> kOwnOptions{
     "-p",          "--devices", "-m",      "--microbatches", "-o",         "--output", "--json",
     "--placement", "--repeat",  "--nodes", "--simulations",  "--backward", "-v",       "--chunks",
-    "--opt"};
+    "--opt",       "--shape"};
 
 bool is_own(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));

@@ -41,6 +41,7 @@ struct CostShape {
   bool recompute = false;
   std::vector<std::int64_t> in_flight{};  ///< by stage; empty: not known yet
   std::optional<VocabularyStages> vocabulary{};
+  std::vector<StageId> shares{};  ///< of blocks of several devices at once
 
   /// Stages that hold layers.
   std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
@@ -61,7 +62,8 @@ CostShape cost_shape(const Schedule& schedule, bool measured) {
           stages_per_device(schedule),
           recomputes(schedule),
           measured ? peak_in_flight(schedule) : std::vector<std::int64_t>{},
-          schedule.vocabulary};
+          schedule.vocabulary,
+          shares_of_blocks(schedule)};
 }
 
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
@@ -140,7 +142,8 @@ CostInput abstract_input(const CostArguments& arguments, const CostShape& shape)
                                {.num_stages = shape.num_stages,
                                 .stages_together = arguments.per_device ? shape.stages_together : 1,
                                 .recompute = shape.recompute,
-                                .vocabulary = shape.vocabulary});
+                                .vocabulary = shape.vocabulary,
+                                .shares = shape.shares});
   input.description = arguments.cost;
   if (arguments.assumed) input.description += ", assumed (I=1,W=1 where B is split); --cost or --network gives others";
   return input;

@@ -11,7 +11,9 @@ namespace plumb {
 std::int32_t stages_per_device(const Schedule& schedule) {
   std::vector<std::size_t> places;
   if (schedule.vocabulary) places = chain_places(*schedule.vocabulary, schedule.num_stages);
+  const std::vector<StageId> shares = shares_of_blocks(schedule);
   const auto holds_layers = [&](std::size_t stage) {
+    if (std::ranges::find(shares, StageId{static_cast<std::int32_t>(stage)}) != shares.end()) return false;
     if (places.empty()) return true;
     const auto last = static_cast<std::size_t>(schedule.vocabulary->num_layer_stages(schedule.num_stages));
     return places[stage] >= 1 && places[stage] <= last;
@@ -25,7 +27,8 @@ std::int32_t stages_per_device(const Schedule& schedule) {
     }
   }
   const std::int32_t layers =
-      schedule.vocabulary ? schedule.vocabulary->num_layer_stages(schedule.num_stages) : schedule.num_stages;
+      (schedule.vocabulary ? schedule.vocabulary->num_layer_stages(schedule.num_stages) : schedule.num_stages) -
+      static_cast<std::int32_t>(shares.size());
   return most < layers ? most : std::max(1, (layers + schedule.num_devices - 1) / schedule.num_devices);
 }
 

@@ -31,6 +31,9 @@ Precision precision(const TrainOptions& options) {
 void check_schedule(const TrainOptions& options) {
   const Schedule& schedule = options.schedule;
   if (schedule.vocabulary) refuse(options, "a divided vocabulary cannot be trained; expected stages that hold layers");
+  if (!schedule.start_together.empty()) {
+    refuse(options, "stages that start together cannot be trained; expected stages on one device each");
+  }
   if (options.model.partition.num_stages() != static_cast<std::size_t>(schedule.num_stages)) {
     refuse(options, "the partition has " + std::to_string(options.model.partition.num_stages()) + " stages; expected " +
                         std::to_string(schedule.num_stages));

@@ -189,6 +189,19 @@ TEST_CASE("a list that is no list of costs is refused with what was expected") {
   CHECK(refusal("F=1,comm=-1") == "costs 'F=1,comm=-1': comm must be at least 0");
 }
 
+TEST_CASE("§4.8: stages that start together take S and T, and no units of memory") {
+  const StageCosts costs = abstract_costs("F=1,B=3,S=1/2,T=2", "F=1,B=-1", {.num_stages = 3, .shares = {StageId{1}}});
+  CHECK(costs.base.ticks_per_ns == 1);
+  CHECK(costs.times[0].f == kUnit);
+  CHECK(costs.times[1].f == kUnit / 2);
+  CHECK(costs.times[1].b == 2 * kUnit);
+  CHECK(costs.times[1].i == 0);
+  CHECK(costs.times[1].w == 2 * kUnit);
+  CHECK(costs.times[2].b == 3 * kUnit);
+  CHECK(costs.memory[0].stash.size() == 1);
+  CHECK(costs.memory[1].stash.empty());
+}
+
 TEST_CASE("costs that no clock can hold are refused") {
   // 2^53 ticks of 1 ns, or of 1/3 ns: 9007199254.740992 and 3002399751.580330 units of 1 ms.
   CHECK(refusal("F=9007199254.740992").empty());

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
@@ -309,6 +311,40 @@ TEST_CASE("skip connections: a stage waits for all stages that feed it") {
   schedule.stage_edges.push_back({StageId{2}, StageId{0}});
   CHECK(violations(schedule) ==
         lines({"device 0, position 0: stage_edges form a cycle; expected a graph without one"}));
+}
+
+TEST_CASE("§5.8: stages that start together have devices of their own, and their passes stand alone on all of them") {
+  Schedule schedule = written_schedule({"0F0 0F1 0B0 0B1", "1F0 1F1 1I0 1W0 1B1", "2F0 2B0 2F1 2B1"}, 2);
+  schedule.stage_edges = {{StageId{0}, StageId{2}}};
+  schedule.start_together = {{StageId{0}, StageId{1}}};
+  CHECK(violations(schedule).empty());
+  const auto with_groups = [&](std::vector<std::vector<StageId>> groups) {
+    Schedule changed = schedule;
+    changed.start_together = std::move(groups);
+    return violations(changed);
+  };
+  CHECK(with_groups({{StageId{0}}}) ==
+        lines({"device 0, position 0: start_together: a list of 1 stages; expected at least 2"}));
+  CHECK(with_groups({{StageId{0}, StageId{1}}, {StageId{1}, StageId{2}}}) ==
+        lines({"device 0, position 0: start_together: names stage 1 twice"}));
+  Schedule near = schedule;
+  near.placement[0][1] = {DeviceId{0}};
+  CHECK(violations(near) == lines({"device 0, position 0: start_together: stage 1 is on device 0, as another stage of "
+                                   "its list; expected one of its own"}));
+  near.placement[0][1] = {DeviceId{1}, DeviceId{2}};
+  CHECK(violations(near) == lines({"device 0, position 0: start_together: stage 1 is on 2 devices; expected one"}));
+  Schedule paired = schedule;
+  paired.devices[0].actions[1].overlaps_next = 1;
+  CHECK(violations(paired) ==
+        lines({"device 0, position 1: 0F1: starts together with passes of other devices; expected no overlapped pair",
+               "device 0, position 2: 0B0: starts together with passes of other devices; expected no overlapped pair",
+               "device 1, position 1: 1F1: starts together with 0 passes of other devices; expected 1, cut into the "
+               "same slices",
+               "device 1, position 2: 1I0: starts together with 0 passes of other devices; expected 1, cut into the "
+               "same slices"}));
+  Schedule crossed = schedule;
+  std::swap(crossed.devices[1].actions[0], crossed.devices[1].actions[1]);
+  CHECK(first_violation(crossed).find("wait") != std::string::npos);
 }
 
 TEST_CASE("§1.5: absurd sizes are refused before anything is expanded") {

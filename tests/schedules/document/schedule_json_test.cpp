@@ -43,6 +43,7 @@ Schedule everything() {
   schedule.microbatch_sizes = {5, 6, 7, 8};
   schedule.recompute = {{0, 1, false, {}, true}, {1, 1, true, {}, false}, {0, 0, false, {2, 3}, false}};
   schedule.stage_edges = {{StageId{0}, StageId{1}}};
+  schedule.start_together = {{StageId{1}, StageId{0}}};
   schedule.extra_edges = {{parse_action("0F0", ""), parse_action("1B0", "")},
                           {parse_action("0X3", ""), parse_action("1X4", ""), {StageId{0}, StageId{1}}, {StageId{1}}},
                           {parse_action("1X4", ""), parse_action("0X5", ""), {}, {StageId{0}}}};

@@ -83,6 +83,7 @@ TEST_CASE("everything that a document can hold goes through its text") {
   schedule.slices = Slices{Slices::Axis::kBatch, {{1, 1}}};
   schedule.forward_only = true;
   schedule.stage_edges = {{StageId{0}, StageId{1}}, {StageId{0}, StageId{2}}};
+  schedule.start_together = {{StageId{1}, StageId{2}}};
   CHECK(comes_back(schedule));
 }
 

@@ -11,8 +11,8 @@
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/order_search/makespan_bound.hpp"
-#include "sim/order_search/shapes.hpp"
 #include "sim/simulate.hpp"
+#include "tests/support/shaped_blocks.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -84,7 +84,8 @@ TEST_CASE("branch and bound finds the shortest of all orders, and proves it") {
     const std::int64_t microbatches = joined ? 2 : 3;
     const std::int64_t limit = 1 + round % 3;
     CAPTURE(round);
-    const BlockProblem problem = with_random_times(shape_blocks(joined ? "m" : "v", devices, limit, {}), random);
+    const BlockProblem problem = with_random_times(
+        testing::shaped_blocks(joined ? "m" : "v", devices, microbatches, static_cast<double>(limit)).problem, random);
     const ProvedMakespan proved = prove(problem, microbatches);
     CHECK(proved.proved());
     CHECK(proved.found == shortest_of_all(problem, microbatches));

@@ -5,12 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/sources/abstract_costs.hpp"
-#include "schedules/checks/validate.hpp"
-#include "sim/order_search/repetend_schedule.hpp"
-#include "sim/order_search/shape_schedule.hpp"
-#include "sim/order_search/shapes.hpp"
-#include "sim/simulate.hpp"
+#include "tests/support/shaped_blocks.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -25,14 +20,14 @@ struct SmallestPeriod {
   std::int32_t devices;
   std::int64_t limit;
   Ticks period;
-  ShapeCosts costs{};
+  testing::ShapeCosts costs{};
 };
 
 }  // namespace
 
 TEST_CASE("the smallest periods of Tessel's shapes are found and proved") {
-  const ShapeCosts three{.backward = 3};
-  const ShapeCosts loss{.shared_backward = 2, .shared_stash = 1};
+  const testing::ShapeCosts three{.times = "F=1,B=3,S=1,T=1"};
+  const testing::ShapeCosts loss{.times = "F=1,B=2,S=1,T=2", .memory = ""};
   const std::vector<SmallestPeriod> all{{"v", 2, 2, 3},
                                         {"v", 2, 3, 3},
                                         {"v", 2, 4, 3},
@@ -66,40 +61,11 @@ TEST_CASE("the smallest periods of Tessel's shapes are found and proved") {
     CAPTURE(row.shape);
     CAPTURE(row.devices);
     CAPTURE(row.limit);
-    const FoundRepetend found =
-        search_repetend(shape_blocks(row.shape, row.devices, row.limit, row.costs), 1, kRepetendNodes);
-    CHECK(found.repetend.period == row.period);
+    const testing::ShapedBlocks made =
+        testing::shaped_blocks(row.shape, row.devices, 1, static_cast<double>(row.limit), row.costs);
+    const FoundRepetend found = search_repetend(made.problem, 1, kRepetendNodes);
+    CHECK(found.repetend.period == row.period * testing::kShapeUnit);
     CHECK(found.proved());
-  }
-}
-
-TEST_CASE("the simulator runs blocks of several devices at once with the period that was proved") {
-  const ShapeCosts three{.backward = 3};
-  for (const SmallestPeriod& row : std::vector<SmallestPeriod>{{"v", 4, 3, 6, {}},
-                                                               {"x", 4, 4, 6, {}},
-                                                               {"m", 2, 2, 6, three},
-                                                               {"m", 4, 4, 7, three},
-                                                               {"m", 4, 5, 6, three},
-                                                               {"nn", 4, 4, 9, three},
-                                                               {"nn", 4, 6, 8, three},
-                                                               {"k", 4, 3, 6, three},
-                                                               {"interlaced", 4, 6, 8, three}}) {
-    CAPTURE(row.shape);
-    const BlockProblem problem = shape_blocks(row.shape, row.devices, row.limit, row.costs);
-    const FoundRepetend found = search_repetend(problem, 1, kRepetendNodes);
-    const std::string times = "F=1,B=" + std::to_string(row.costs.backward);
-    const auto makespan = [&](std::int64_t all) {
-      const Schedule schedule = shape_schedule(problem, repeated(problem, found.repetend, all), all);
-      REQUIRE(validate(schedule).empty());
-      const Timeline timeline =
-          simulate_summary(schedule, abstract_costs(times, "", {.num_stages = schedule.num_stages}));
-      for (const DeviceSummary& device : timeline.devices) {
-        CHECK(device.peak_activations <= static_cast<double>(row.limit));
-      }
-      return timeline.makespan / 1'000'000;
-    };
-    CHECK(found.repetend.period == row.period);
-    CHECK(makespan(40) - makespan(30) == 10 * row.period);
   }
 }
 

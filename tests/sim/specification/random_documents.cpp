@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "schedules/checks/validate.hpp"
 #include "schedules/rules/dependency_rules.hpp"
+#include "schedules/rules/start_together.hpp"
 #include "tests/sim/specification/specification_cases.hpp"
 
 namespace plumb::testing {
@@ -12,10 +14,11 @@ namespace {
 
 class DocumentDraw {
  public:
-  explicit DocumentDraw(std::mt19937_64& random) : random_(random) {}
+  DocumentDraw(std::mt19937_64& random, bool together) : random_(random), together_(together) {}
 
   std::optional<Schedule> draw() {
     draw_shape();
+    if (together_ && !draw_together()) return std::nullopt;
     draw_parts();
     draw_recompute();
     draw_work();
@@ -60,6 +63,36 @@ class DocumentDraw {
     }
   }
 
+  /// Two or more stages on devices of their own, none of which leads to another; false where there are too few.
+  bool draw_together() {
+    Schedule& s = schedule_;
+    const std::int32_t most = std::min(s.num_devices, s.num_stages);
+    if (most < 2) return false;
+    std::vector<StageId> stages;
+    for (std::int32_t stage = 0; stage < s.num_stages; ++stage) stages.push_back(StageId{stage});
+    std::vector<std::int32_t> devices;
+    for (std::int32_t device = 0; device < s.num_devices; ++device) devices.push_back(device);
+    std::ranges::shuffle(stages, random_);
+    stages.resize(static_cast<std::size_t>(number(2, most)));
+    for (auto& replica : s.placement) {
+      std::ranges::shuffle(devices, random_);
+      for (std::size_t i = 0; i < stages.size(); ++i) replica[index(stages[i])] = {DeviceId{devices[i]}};
+    }
+    s.start_together = {stages};
+    std::vector<std::int64_t> level;
+    for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
+      level.push_back(std::ranges::find(stages, StageId{stage}) != stages.end() ? 1 : number(0, 2));
+    }
+    s.stage_edges.clear();
+    for (std::size_t from = 0; from < level.size(); ++from) {
+      for (std::size_t to = 0; to < level.size(); ++to) {
+        if (level[from] >= level[to] || chance(3)) continue;
+        s.stage_edges.emplace_back(StageId{static_cast<std::int32_t>(from)}, StageId{static_cast<std::int32_t>(to)});
+      }
+    }
+    return !s.stage_edges.empty();
+  }
+
   void draw_parts() {
     Schedule& s = schedule_;
     if (chance(4)) {
@@ -87,7 +120,7 @@ class DocumentDraw {
       const ReplicaId replica{static_cast<std::int16_t>(k % static_cast<std::int64_t>(s.placement.size()))};
       for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
         const bool split = chance(2);
-        const bool whole = chance(4);  // one action for all slices
+        const bool whole = !together_ && chance(4);  // one action for all slices
         for (std::size_t slice = 0; slice < (whole ? 1 : slices); ++slice) {
           const auto add = [&](Op op) {
             Action action = action_of(stage, op, k);
@@ -122,7 +155,10 @@ class DocumentDraw {
   /// Random global order: what is ready goes to the end of its device's list.
   bool place_work() {
     Schedule& s = schedule_;
+    constexpr int kMostTries = 200;
     const DependencyRules rules(s);
+    const CommonStarts starts(s);
+    int tries = 0;
     s.devices.resize(static_cast<std::size_t>(s.num_devices));
     const std::int64_t depth_first = number(1, 4);
     while (!work_.empty()) {
@@ -133,10 +169,21 @@ class DocumentDraw {
       if (ready.empty()) return false;
       const std::size_t chosen =
           ready[static_cast<std::size_t>(number(0, std::min<std::int64_t>(depth_first * 2, std::ssize(ready)) - 1))];
-      const Action action = work_[chosen];
-      work_.erase(work_.begin() + static_cast<std::ptrdiff_t>(chosen));
-      const auto device = device_of(s, action.replica, action.stage, static_cast<std::int64_t>(action.microbatch));
-      s.devices[index(device)].actions.push_back(action);
+      // Of passes that start together all stand behind what any of them needs.
+      const auto start = starts.of(work_[chosen]);
+      const auto is_taken = [&](const Action& one) { return start && starts.of(one) == start; };
+      std::vector<Action> taken;
+      std::ranges::copy_if(work_, std::back_inserter(taken), is_taken);
+      if (!start) taken.push_back(work_[chosen]);
+      if (!std::ranges::all_of(taken, [&](const Action& one) { return is_ready(rules, one); })) {
+        if (++tries > kMostTries) return false;
+        continue;
+      }
+      for (const Action& action : taken) {
+        std::erase(work_, action);
+        const auto device = device_of(s, action.replica, action.stage, static_cast<std::int64_t>(action.microbatch));
+        s.devices[index(device)].actions.push_back(action);
+      }
     }
     if (!s.forward_only && s.weights.policy == WeightPolicy::kFlush && chance(3)) add_updates();
     return true;
@@ -162,10 +209,12 @@ class DocumentDraw {
   }
 
   void draw_pairs() {
+    const CommonStarts starts(schedule_);
     for (DeviceList& list : schedule_.devices) {
       for (std::size_t i = 0; i + 1 < list.actions.size(); ++i) {
         Action& first = list.actions[i];
         const Action& second = list.actions[i + 1];
+        if (starts.of(first) || starts.of(second)) continue;
         if (first.stage == second.stage || !can_overlap(first.op) || !can_overlap(second.op) || !chance(3)) continue;
         const bool linked = first.microbatch == second.microbatch;
         if (linked) continue;
@@ -176,6 +225,7 @@ class DocumentDraw {
   }
 
   std::mt19937_64& random_;
+  bool together_;
   Schedule schedule_;
   bool chance_once_ = chance(4);
   bool chance_sizes_ = chance(5);
@@ -185,6 +235,8 @@ class DocumentDraw {
 
 }  // namespace
 
-std::optional<Schedule> random_document(std::mt19937_64& random) { return DocumentDraw(random).draw(); }
+std::optional<Schedule> random_document(std::mt19937_64& random, bool together) {
+  return DocumentDraw(random, together).draw();
+}
 
 }  // namespace plumb::testing

@@ -380,6 +380,7 @@ class Simulator:
         self.values = [m for m in self.messages if m.copy is None]
         self.place_receives()
         self.place_send_waits()
+        self.make_common_starts()
         self.moved = [0, 0]
         if self.case["routes"] and not self.runs_by_rendezvous():
             self.put_off()
@@ -461,6 +462,32 @@ class Simulator:
                     oldest = flying.pop(0)
                     oldest.waited = min(oldest.waited, max(self.steps[m.giver].unit, self.steps[oldest.issue].behind))
 
+    # §5.8
+    def make_common_starts(self):
+        groups = {s: i for i, stages in enumerate(self.doc.get("start_together", [])) for s in stages}
+        starts = {}
+        for step in self.steps:
+            if step.stage in groups and (step.op == "F" or step.backward):
+                key = (groups[step.stage], step.rep, step.backward, step.number, step.cut)
+                starts.setdefault(key, []).append(step)
+        self.common = {step.at for members in starts.values() for step in members}
+        own = {at: [list(wait) for wait in self.steps[at].waits] for at in self.common}
+        for members in starts.values():
+            for step in members:
+                for other in members:
+                    before = other.at - 1
+                    units = [["end", self.steps[before].unit]] if before >= self.begin[other.device] else []
+                    for kind, what in own[other.at] + units if other is not step else []:
+                        earlier = kind == "end" and self.steps[what].device == step.device and what < step.at
+                        if not earlier and [kind, what] not in step.waits:
+                            step.waits.append([kind, what])
+        for m in self.values:
+            self.pass_common(m)
+
+    def pass_common(self, m):
+        while m.waited < self.begin[m.a + 1] and m.waited in self.common:
+            m.waited = self.steps[m.waited].behind
+
     def runs_by_rendezvous(self):  # §6.6
         at, posted, progress = list(self.begin[:-1]), [False] * self.devices, True
         there = lambda step: at[self.steps[step].device] > step
@@ -515,7 +542,7 @@ class Simulator:
             self.moved[1] += m.post != was
         for m in self.values:
             was = m.waited
-            while m.waited < self.begin[m.a + 1] and rank[m.waited] <= rank[m.post]:
+            while m.waited < self.begin[m.a + 1] and (rank[m.waited] <= rank[m.post] or m.waited in self.common):
                 m.waited = self.steps[m.waited].behind
             self.moved[0] += m.waited != was
 

@@ -24,8 +24,8 @@ struct SpecificationCase {
 
 /// A random valid document of up to four devices: chains and branching stages, replicated stages, replicas, slices,
 /// unequal microbatches, fused and split backwards, recompute, pairs, updates and reductions with and without actions
-/// of their own. Nothing where the draw is not valid.
-std::optional<Schedule> random_document(std::mt19937_64& random);
+/// of their own. `together`: with stages that start together. Nothing where the draw is not valid.
+std::optional<Schedule> random_document(std::mt19937_64& random, bool together = false);
 
 /// Random times, memory, links and options for a schedule.
 SpecificationCase random_case(Schedule schedule, std::mt19937_64& random);

@@ -95,6 +95,40 @@ TEST_CASE("a search from a schedule is never worse than it, and the command that
   CHECK(error("gems -p 2 -m 2").empty());
 }
 
+TEST_CASE("a shape is searched, its document runs as the search says, and is searched again as a document") {
+  const ScratchDirectory scratch;
+  const std::string costs = " --cost F=1,B=3,S=1,T=1 --memory F=1,B=-1 --memory-limit 4 --backward whole";
+  const std::string effort = " --nodes 1000 --simulations 100 --json found.json";
+  const auto search = [&](const std::string& what) {
+    const CommandResult searched = run_command("plumbline search " + what + costs + effort, scratch.path());
+    CAPTURE(searched.err);
+    REQUIRE(searched.status == 0);
+    const std::size_t at = searched.out.find("\n  plumbline simulate ");
+    REQUIRE(at != std::string::npos);
+    const std::string command = searched.out.substr(at + 3, searched.out.find('\n', at + 3) - at - 3);
+    CAPTURE(command);
+    const auto found = nlohmann::json::parse(text_in(scratch, "found.json"));
+    const CommandResult again = run_command(command + " --json -", scratch.path());
+    CAPTURE(again.err);
+    REQUIRE(again.status == 0);
+    CHECK(nlohmann::json::parse(again.out).at("makespan_ns") == found.at("orders").at(0).at("makespan_ns"));
+    return found;
+  };
+  const auto of_shape = search("--shape m -p 4 -m 8 -o order.json");
+  CHECK(of_shape.at("start") == "shape m");
+  CHECK(run_command("plumbline validate order.json", scratch.path()).status == 0);
+  const auto of_document = search("order.json -o again.json");
+  CHECK(of_document.at("orders").at(0).at("makespan_ns") <= of_shape.at("orders").at(0).at("makespan_ns"));
+  CHECK(of_document.at("orders").at(0).at("bound_ns") == of_shape.at("orders").at(0).at("bound_ns"));
+  const auto error = [&](const std::string& options) {
+    return run_command("plumbline search " + options, scratch.path()).err;
+  };
+  CHECK(error("--shape m -p 4 -m 8 -v 2").find("--shape is a placement of its own") != std::string::npos);
+  CHECK(error("--shape k -p 3 -m 8").find("shape k: 3 devices, expected an even number of at least 2") !=
+        std::string::npos);
+  CHECK(error("--shape m -p 4").find("-m is missing") != std::string::npos);
+}
+
 TEST_CASE("search says in one line what is missing, and with status 3 that nothing fits") {
   const ScratchDirectory scratch;
   const auto error = [&](const std::string& options) {

@@ -248,6 +248,7 @@ def search(
     chunks: _Whole = ...,
     opt: _Values = ...,
     placement: _Value = ...,
+    shape: _Value = ...,
     backward: _Value = ...,
     repeat: _Whole = ...,
     nodes: _Whole = ...,
