@@ -177,6 +177,13 @@ AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallel
   return both;
 }
 
+bool has_unlike_places(const LayerPrices& prices) {
+  const auto varies = [](const auto& values) {
+    return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) != values.end();
+  };
+  return varies(prices.speed) || varies(prices.usable_bytes);
+}
+
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps) {
   AloneAndPaired both = both_layer_prices(job, parallelism, places);
   return overlaps ? std::move(both.paired) : std::move(both.alone);

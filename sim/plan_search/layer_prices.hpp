@@ -58,6 +58,9 @@ struct AloneAndPaired {
   LayerPrices paired{};
 };
 
+/// Whether some places are faster or have more memory than others.
+bool has_unlike_places(const LayerPrices& prices);
+
 /// Of `places` places. Throws what pricing throws.
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
 /// One of the two: with `overlaps` that of pairs.

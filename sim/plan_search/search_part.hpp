@@ -31,6 +31,7 @@ struct SearchPart {
   std::size_t variant = kEveryVariant;
   std::vector<std::int32_t> order{};
   Partition partition{};
+  std::vector<std::int64_t> shares{};  ///< of copies of the pipeline; empty: there is one, or they are still open
   std::shared_ptr<const PricedStages> stages{};
   double ratio = 1;                         ///< of the step to the estimate of the plan that this one is near
   bool exact = false;                       ///< all cuts and orders of the setup are there
