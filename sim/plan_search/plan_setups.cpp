@@ -130,15 +130,21 @@ std::vector<std::int32_t> copies_of(const SetupSpace& space, const PlanSetup& se
   return copies;
 }
 
+Ticks first_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants) {
+  const LayerPrices& prices = *setup.prices;
+  if (setup.asynchronous) return steady_setup_bound(prices, setup.places, setup.microbatches);
+  if (setup.copies == 1) return setup_bound(prices, setup.places, setup.microbatches, setup.kinds);
+  std::int32_t stages = 1;
+  for (const ScheduleVariant& variant : variants) stages = std::max(stages, variant.stages(setup.places));
+  return copies_setup_bound(prices, {setup.places, setup.copies, setup.microbatches, stages}, setup.kinds);
+}
+
 void add_group(const SetupSpace& space, const Group& group, const ProbableRoom& room, PlanSetup setup, OfChoice& of) {
   setup.group = group.number;
   setup.kinds = group.kinds;
   setup.asynchronous = group.asynchronous;
   if (setup.asynchronous && setup.copies > 1) return;
-  setup.bound = group.asynchronous ? steady_setup_bound(*setup.prices, setup.places, setup.microbatches)
-                : setup.copies > 1
-                    ? copies_setup_bound(*setup.prices, {setup.places, setup.copies, setup.microbatches}, group.kinds)
-                    : setup_bound(*setup.prices, setup.places, setup.microbatches, group.kinds);
+  setup.bound = first_bound(setup, group.variants);
   setup.estimate = filled_estimate(setup, room, group.variants, space.shapes);
   of.setups.push_back(std::move(setup));
 }

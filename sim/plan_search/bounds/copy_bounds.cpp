@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/costs/ring_all_reduce.hpp"
+#include "sim/plan_search/bounds/layer_sums.hpp"
 
 namespace plumb {
 namespace {
@@ -60,6 +61,16 @@ class Copies {
   std::vector<Ticks> reductions_;
 };
 
+Ticks reduced_bound(const LayerPrices& prices, const CopiesSetup& setup) {
+  const LayerSums sums(prices, setup.microbatches);
+  const std::int64_t bytes = std::max<std::int64_t>(0, prices.least_gradient_bytes) / setup.stages;
+  const auto layers = static_cast<Ticks>(prices.load.size());
+  const double fast = std::ranges::max(prices.speed);
+  const double forward = static_cast<double>(std::max<Ticks>(0, prices.whole.f - layers)) / fast;
+  const Ticks sum = sums.in_time(sums.reduction(bytes, setup.copies));
+  return sum == 0 ? 0 : std::max<Ticks>(0, static_cast<Ticks>(std::floor(forward)) - layers) + sum;
+}
+
 }  // namespace
 
 Ticks copies_setup_bound(const LayerPrices& prices, const CopiesSetup& setup, const ScheduleKinds& kinds) {
@@ -68,8 +79,8 @@ Ticks copies_setup_bound(const LayerPrices& prices, const CopiesSetup& setup, co
   const std::vector<double> speed = largest_of(prices.speed, all);
   // The update of every place is rounded by itself, and there are more of them than a single pipeline has.
   const double roundings = speed.front() * static_cast<double>(all) / std::accumulate(speed.begin(), speed.end(), 0.0);
-  return std::max(held_bound(prices, speed, setup.microbatches, kinds) - static_cast<Ticks>(std::ceil(roundings)),
-                  setup_bound(prices, setup.places, turns, kinds));
+  const Ticks work = held_bound(prices, speed, setup.microbatches, kinds) - static_cast<Ticks>(std::ceil(roundings));
+  return std::max({work, setup_bound(prices, setup.places, turns, kinds), reduced_bound(prices, setup)});
 }
 
 Ticks copies_bound(const PricedStages& stages, const CopiesPlacement& placement,

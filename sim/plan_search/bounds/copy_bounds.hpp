@@ -10,16 +10,19 @@ namespace plumb {
 // Lower bounds on the step of copies of a whole pipeline that share the microbatches of an update: no copy waits for
 // another one before its gradients are added up, so the step is no shorter than that of any copy.
 
-/// What copies of a pipeline are: so many, each on so many places, with `microbatches` together.
+/// What copies of a pipeline are: so many, each on so many places, with `microbatches` together and no more than so
+/// many stages.
 struct CopiesSetup {
   std::int32_t places = 1;
   std::int32_t copies = 2;
   std::int64_t microbatches = 2;
+  std::int32_t stages = 1;
 };
 
 /// Whatever the cut, the order of devices and the shares: all work and updates over the fastest places that all copies
-/// together may use, and the `setup_bound` of a pipeline with microbatches / copies of them, rounded up, which some
-/// copy has at least.
+/// together may use; the `setup_bound` of a pipeline with microbatches / copies of them, rounded up, which some copy
+/// has at least; and one microbatch forwards, before which nothing can be added up, with the ring over all copies of
+/// the stage that has most gradients, by the fastest links that can join so many.
 Ticks copies_setup_bound(const LayerPrices& prices, const CopiesSetup& setup, const ScheduleKinds& kinds);
 
 /// Where a pipeline's copies stand: by copy as `Schedule::placement`, each with one place for every stage.

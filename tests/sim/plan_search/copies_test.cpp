@@ -65,7 +65,8 @@ std::int64_t checked_copies(const PlanJob& job, const PipelinePlan& plan, const 
   }
   if (!score.fits()) return 0;
   const ScheduleKinds kinds = kinds_of({variant});
-  CHECK(score.step_ns >= copies_setup_bound(prices, {length, plan.copies(), plan.microbatches}, kinds));
+  CHECK(score.step_ns >=
+        copies_setup_bound(prices, {length, plan.copies(), plan.microbatches, variant.stages(length)}, kinds));
   const std::int64_t turns = (plan.microbatches + plan.copies() - 1) / plan.copies();
   CHECK(score.step_ns >= packing_bound(prices, length, turns, kinds));
   return score.step_ns;
