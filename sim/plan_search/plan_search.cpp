@@ -171,6 +171,7 @@ class Search {
       child.order = std::move(cut.order);
       child.partition = std::move(cut.partition);
       child.exact = all.exact;
+      child.few_shares = all.few_shares;
       opened.parts.push_back(std::move(child));
     }
     return opened;
@@ -209,10 +210,11 @@ class Search {
     return opened;
   }
 
-  /// One plan; of copies in a setup all of whose cuts are tried one for all shares that they may have.
+  /// One plan; of copies in a setup with few cuts and shares one for all shares that they may have.
   void add_plans(SearchPart plan, Opened& opened) const {
     const PlanSetup& setup = setups_[plan.setup];
-    if (setup.copies == 1 || !plan.exact) {
+    if (setup.copies == 1 || !plan.few_shares) {
+      if (setup.copies > 1) opened.left_out = std::min(opened.left_out, plan.bound);
       opened.parts.push_back(std::move(plan));
       return;
     }

@@ -16,6 +16,8 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostOrders = 256;
+/// To choose the shares of copies takes no more than to try so many of them.
+constexpr std::int64_t kChosen = 64;
 
 /// By position of the pipeline; of copies the mean, since a faster one takes more of the microbatches.
 std::vector<double> speeds_of(const PlanSetup& setup, const std::vector<std::int32_t>& order) {
@@ -169,8 +171,9 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
   const auto& only = setup.job->only_cut;
   for (const std::size_t stages : counts) {
     const std::int64_t cuts = only ? 1 : count_cuts(layers, stages, most);
-    const auto each = static_cast<std::int64_t>(orders.orders.size()) * shares;
-    const bool exact = orders.complete && cuts * each <= most;
+    const auto number = cuts * static_cast<std::int64_t>(orders.orders.size());
+    const bool exact = orders.complete && number * std::min(shares, kChosen) <= most;
+    found.few_shares = found.few_shares && exact && number * shares <= most;
     found.exact = found.exact && exact;
     for (const auto& order : exact ? orders.orders : few.orders) {
       std::vector<Partition> partitions;

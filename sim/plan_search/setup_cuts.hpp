@@ -21,7 +21,8 @@ struct SetupCut {
 
 struct SetupCuts {
   std::vector<SetupCut> cuts{};
-  bool exact = true;  ///< all cuts and orders that could differ are there
+  bool exact = true;       ///< all cuts and orders that could differ are there
+  bool few_shares = true;  ///< and so few that of each all shares of copies can be tried
 };
 
 /// An estimate of the step of a plan of `setup` from the prices of single layers; several times as much where the plan
@@ -36,8 +37,8 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
                                          const std::vector<std::int64_t>& in_flight,
                                          const std::vector<std::int64_t>& spare_bytes = {});
 
-/// For each number of stages that `variants` have: all cuts and orders where these (times the shares that copies may
-/// have) are at most `most`, balanced cuts in a few orders otherwise.
+/// For each number of stages that `variants` have: all cuts and orders where these are at most `most`, balanced cuts in
+/// a few orders otherwise.
 SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, std::int64_t most,
                   ScheduleShapes& shapes);
 
