@@ -261,6 +261,21 @@ TEST_CASE("A100 and V100 behind a slow link: copies with shares are found, and t
   CHECK(answer.best.front().plan.copies() > 1);
 }
 
+TEST_CASE("where only shares are too many to be tried, the bound is that of the best ones on their places") {
+  const Network network = load_network("gpt2-small");
+  const Cluster cluster = load_cluster(in_source("tools/examples/a100_v100.json"));
+  PlanJob job{.num_layers = network.layers.size(), .num_devices = 8, .batch = 2048};
+  job.price = job_pricing(network, cluster, std::nullopt, {});
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 8}}, .places = {1}};
+  ranges.schedules = {"1f1b"};
+  ranges.copies = {8};
+  const PlanAnswer answer = search_plan(job, ranges, {});
+  REQUIRE(!answer.best.empty());
+  CHECK(answer.best.front().plan.shares == std::vector<std::int64_t>{51, 51, 51, 51, 13, 13, 13, 13});
+  CHECK(!answer.exhausted);
+  CHECK(answer.gap() < 0.01);
+}
+
 TEST_CASE("the plan of Whale is a seed with its shares, and the answer is no worse") {
   Random random(5);
   const Network network = drawn_network(random, 4);
