@@ -260,7 +260,7 @@ void fill_memory(const Values& values, const AbstractCostOptions& options, Stage
   add("made_by_input_grad", made_by_i, StashTensor::MadeBy::kInputGrad, LastUse::kWeightGrad);
   costs.memory_units_per_one = scale.factor();
   costs.memory.assign(static_cast<std::size_t>(options.num_stages), memory);
-  for (const StageId share : options.shares) costs.memory[index(share)] = {};
+  for (const StageId one : options.shares) costs.memory[index(one)] = {};
   if (!options.vocabulary) return;
   for (const auto* shares : {&options.vocabulary->output, &options.vocabulary->input}) {
     for (const StageId one : *shares) costs.memory[index(one)] = {};

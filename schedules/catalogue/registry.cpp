@@ -1,6 +1,7 @@
 #include "schedules/catalogue/registry.hpp"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "models/costs/check_costs.hpp"
@@ -9,6 +10,7 @@
 #include "models/ground/plain_name.hpp"
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/other_names.hpp"
+#include "schedules/catalogue/pipeline_copies.hpp"
 
 namespace plumb {
 
@@ -18,6 +20,7 @@ void check_options(const ScheduleSpec& spec, const ScheduleParams& params) {
   std::vector<std::string_view> known;
   for (const ScheduleOption& option : spec.options) known.push_back(option.name);
   for (const auto& [key, value] : params.options) {
+    if (key == kCopyShares) continue;
     require(!known.empty(), spec.name, "has no options, found '" + key + "'");
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       throw_unknown("option of " + std::string(spec.name), key, known);
@@ -96,6 +99,10 @@ Schedule generate(std::string_view name, const ScheduleParams& params) {
   check_in(spec, "num_microbatches", params.num_microbatches, 1, kMostMicrobatches);
   check_in(spec, "chunks per device", params.chunks, 0, kMostStages / params.num_devices);
   check_in(spec, "updates", params.updates, 0, kMostMicrobatches);
+  if (params.options.contains(std::string(kCopyShares))) {
+    require(spec.synchronous && !spec.inference, spec.name, "option shares: expected a schedule that flushes");
+    return pipeline_copies(spec.name, params, [name](const ScheduleParams& one) { return generate(name, one); });
+  }
   if (!params.costs) return spec.make(params);
   ScheduleParams checked = params;
   checked.costs = [&](std::int32_t num_stages) { return summable_costs(spec, params, num_stages); };

@@ -46,8 +46,8 @@ std::span<const ScheduleSpec> asynchronous_schedules();
 std::span<const ScheduleSpec> torch_schedules();
 std::span<const ScheduleSpec> special_schedules();
 
-/// Generates a schedule. Throws `Error` for an unknown name (with the nearest one), unknown options, and impossible
-/// parameters.
+/// Generates a schedule, or with the option `shares` copies of it (pipeline_copies.hpp). Throws `Error` for an unknown
+/// name (with the nearest one), unknown options, and impossible parameters.
 Schedule generate(std::string_view name, const ScheduleParams& params);
 
 }  // namespace plumb

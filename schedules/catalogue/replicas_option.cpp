@@ -8,9 +8,7 @@
 #include "schedules/catalogue/generator.hpp"
 
 namespace plumb {
-namespace {
 
-/// "2-1-1"; empty when it is none or a number is not in [1, most].
 std::vector<std::int64_t> dashed_numbers(const std::string& text, std::int64_t most) {
   std::vector<std::int64_t> numbers;
   const char* at = text.data();
@@ -25,8 +23,6 @@ std::vector<std::int64_t> dashed_numbers(const std::string& text, std::int64_t m
     at = stop + 1;
   }
 }
-
-}  // namespace
 
 std::vector<std::int64_t> replicas_option(std::string_view name, const ScheduleParams& params) {
   const auto option = params.options.find("replicas");

@@ -2,12 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/schedule_params.hpp"
 
 namespace plumb {
+
+/// The numbers of "2-1-1"; empty when it is none or a number is not in [1, most].
+std::vector<std::int64_t> dashed_numbers(const std::string& text, std::int64_t most);
 
 /// Devices of every stage, from the option `replicas=2-1-1`; empty without it. Throws `Error` unless all are at least 1
 /// and together `num_devices`.

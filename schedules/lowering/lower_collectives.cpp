@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "models/costs/ring_all_reduce.hpp"
 #include "models/costs/time_limits.hpp"
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower_state.hpp"
@@ -23,21 +24,13 @@ std::vector<std::uint32_t> holders_of(const State& state, StageId stage) {
   return holders;
 }
 
-/// Ring all-reduce over the devices in order of their ids: 2 (n-1) steps of bytes / n over the slowest hop.
+/// Without a cluster none.
 Ticks ring_duration(const State& state, const std::vector<std::uint32_t>& holders, std::int64_t bytes) {
+  if (state.cluster == nullptr) return 0;
   std::set<DeviceId> devices;
   for (const std::uint32_t holder : holders) devices.insert(state.program.holders[holder].device);
-  if (devices.size() < 2 || state.cluster == nullptr) return 0;
-  double slowest_ns = 0;
-  for (auto from = devices.begin(); from != devices.end(); ++from) {
-    const auto to = std::next(from) == devices.end() ? devices.begin() : std::next(from);
-    const Route route = state.cluster->route(*from, *to);
-    const double part = static_cast<double>(bytes) / static_cast<double>(devices.size());
-    const double sending_ns = route.bytes_per_s > 0 ? part / route.bytes_per_s * 1e9 : 0;
-    slowest_ns = std::max(slowest_ns, static_cast<double>(route.latency_ns) + sending_ns);
-  }
-  const double steps = 2.0 * static_cast<double>(devices.size() - 1);
-  return checked_ticks(steps * slowest_ns * static_cast<double>(state.costs.base.ticks_per_ns), "a collective");
+  const double ns = ring_all_reduce_ns(*state.cluster, devices, bytes);
+  return checked_ticks(ns * static_cast<double>(state.costs.base.ticks_per_ns), "a collective");
 }
 
 /// Makes the collectives of one group of holders, one per update, and the waits of their updates.

@@ -18,6 +18,7 @@ std::vector<ScoredPlan> search_front(const PlanJob& job, const PlanRanges& range
   for (const std::int64_t size : sizes) {
     PlanRanges some = ranges;
     some.replicated = false;
+    some.copies.clear();
     std::erase_if(some.parallelisms, [size](const Parallelism& each) { return each.devices_per_stage() != size; });
     for (const std::int32_t places : ranges.places) {
       if (size * places > job.num_devices || (effort.stop && effort.stop())) continue;

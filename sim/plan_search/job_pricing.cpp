@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/cluster/speed_only.hpp"
 #include "models/ground/error.hpp"
 #include "models/jobs/alike_layers.hpp"
 #include "models/jobs/job_costs.hpp"
@@ -19,20 +20,6 @@
 
 namespace plumb {
 namespace {
-
-/// Devices that differ in speed only, as the roofline wants them.
-Cluster alike(Cluster cluster) {
-  const auto rate = [](const DeviceSpec& device) { return device.flops_per_s * device.compute_efficiency; };
-  const DeviceSpec first = cluster.devices.front();
-  for (DeviceSpec& device : cluster.devices) {
-    device.speed *= rate(device) / rate(first);
-    device.flops_per_s = first.flops_per_s;
-    device.memory_bytes_per_s = first.memory_bytes_per_s;
-    device.compute_efficiency = first.compute_efficiency;
-    device.memory_efficiency = first.memory_efficiency;
-  }
-  return cluster;
-}
 
 std::int64_t limit_of(const DeviceSpec& device, const PricingLimits& limits) {
   return limits.memory_bytes > 0 ? limits.memory_bytes : device.memory_bytes;
@@ -164,8 +151,8 @@ std::int64_t usable_bytes(std::int64_t memory_bytes, const KernelRates& rates) {
 StagePricing job_pricing(const Network& network, const Cluster& cluster, const std::optional<KernelRates>& rates,
                          const PricingLimits& limits) {
   if (is_profiled(network)) {
-    return [network, cluster = alike(cluster), limits](const Parallelism& parallelism, const Partition& partition,
-                                                       std::int32_t, const StageChoices& choices) {
+    return [network, cluster = with_speeds_only(cluster), limits](
+               const Parallelism& parallelism, const Partition& partition, std::int32_t, const StageChoices& choices) {
       PricedStages stages = profiled_stages(network, cluster, parallelism, partition);
       stages.runtime = limits.runtime;
       for (const DeviceSpec& device : cluster.devices) stages.usable_bytes.push_back(limit_of(device, limits));

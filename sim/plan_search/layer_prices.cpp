@@ -121,7 +121,9 @@ LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const Price
   prices.place_update = whole.stage_update;
   for (const StageMemory& memory : layers.costs.memory) {
     prices.messages.push_back({memory.output_bytes, memory.input_grad_bytes, memory.gradient_bytes});
+    prices.least_gradient_bytes += memory.gradient_bytes;
   }
+  for (const TiedWeight& tied : layers.costs.tied) prices.least_gradient_bytes -= 2 * tied.bytes;
   prices.again_takes_all =
       std::ranges::all_of(layers.costs.times, [](const StageTimes& times) { return times.r >= times.f; });
   const auto rate = [](const Cluster::Network& links) {
@@ -175,6 +177,13 @@ AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallel
                job.price(parallelism, finest, places, {.recomputed = layers.recomputable}), both);
   }
   return both;
+}
+
+bool has_unlike_places(const LayerPrices& prices) {
+  const auto varies = [](const auto& values) {
+    return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) != values.end();
+  };
+  return varies(prices.speed) || varies(prices.usable_bytes);
 }
 
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps) {

@@ -47,6 +47,7 @@ struct LayerPrices {
   std::vector<LayerLeast> least{};        ///< by layer: what it adds to any stage; empty: not known
   Ticks place_update = 0;                 ///< of all stages of a place together, beside those of their layers
   std::vector<LayerMessages> messages{};  ///< by layer; empty: not known
+  std::int64_t least_gradient_bytes = 0;  ///< that all stages together sum beside weights that several layers share
   bool again_takes_all = false;           ///< to run a forward again takes no less than the forward
   bool in_order = false;                  ///< places keep the cluster's order
   bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
@@ -57,6 +58,9 @@ struct AloneAndPaired {
   LayerPrices alone{};
   LayerPrices paired{};
 };
+
+/// Whether some places are faster or have more memory than others.
+bool has_unlike_places(const LayerPrices& prices);
 
 /// Of `places` places. Throws what pricing throws.
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);

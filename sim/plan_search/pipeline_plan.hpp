@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,8 +15,8 @@ namespace plumb {
 /// Everything that is decided about a pipeline.
 struct PipelinePlan {
   Parallelism parallelism{};
-  std::int32_t places = 1;        ///< length of the pipeline
-  std::int64_t microbatches = 1;  ///< per update and copy of the pipeline
+  std::int32_t places = 1;        ///< length of the pipeline; of all its copies together where they have shares
+  std::int64_t microbatches = 1;  ///< per update and data rank; copies with shares have so many together
   std::string schedule{};
   std::int32_t chunks = 0;  ///< stages per place that the schedule was asked for; 0: its own number
   Partition partition{};
@@ -24,16 +25,30 @@ struct PipelinePlan {
   /// By stage: how many positions hold it and take its microbatches in turn; empty: as the schedule says, one each.
   std::vector<std::int32_t> replicas{};
 
+  /// By copy of the whole pipeline, each on as many positions as the others, in order: how many of the microbatches it
+  /// takes; empty: there is one copy.
+  std::vector<std::int64_t> shares{};
+
   /// By stage, chosen so that it fits, where `parallelism` leaves it to stages.
   StageChoices choices{};
 
+  std::int32_t copies() const { return shares.empty() ? 1 : static_cast<std::int32_t>(shares.size()); }
+  /// Of one copy.
+  std::int32_t length() const { return places / copies(); }
   /// Of the pipeline's own stages; 1 where stages are replicated.
   std::int64_t stages_per_place() const {
-    return replicas.empty() ? static_cast<std::int64_t>(partition.num_stages()) / (places > 0 ? places : 1) : 1;
+    return replicas.empty() ? static_cast<std::int64_t>(partition.num_stages()) / std::max(1, length()) : 1;
   }
   std::int64_t num_devices() const { return places * parallelism.devices_per_stage(); }
   friend bool operator==(const PipelinePlan&, const PipelinePlan&) = default;
 };
+
+/// "5-3": the microbatches of every copy; empty for one copy.
+inline std::string shares_text(const PipelinePlan& plan) {
+  std::string text;
+  for (const std::int64_t share : plan.shares) text += (text.empty() ? "" : "-") + std::to_string(share);
+  return text;
+}
 
 /// What is left of the choices of stages when they are made: the same policy for all stages where one says as much.
 struct MadeChoices {

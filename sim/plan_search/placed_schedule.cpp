@@ -6,6 +6,7 @@
 
 #include "models/costs/longest_edge.hpp"
 #include "models/ground/error.hpp"
+#include "schedules/catalogue/pipeline_copies.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/in_flight.hpp"
@@ -112,6 +113,7 @@ Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
     std::string& text = params.options["replicas"];
     text += (text.empty() ? "" : "-") + std::to_string(count);
   }
+  if (!plan.shares.empty()) params.options[std::string(kCopyShares)] = shares_text(plan);
   if (const std::string limits = limits_of(plan, stages); !limits.empty()) params.options["limit"] = limits;
   Schedule schedule = generate(plan.schedule, params);
   if (schedule.num_stages != num_stages || schedule.num_devices != plan.places) {

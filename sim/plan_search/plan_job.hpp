@@ -80,6 +80,9 @@ struct PlanRanges {
   bool asynchronous = false;
   /// Stages of a pipeline without data ranks may be held by unlike numbers of places (`PipelinePlan::replicas`).
   bool replicated = false;
+  /// Copies of a whole pipeline that take unlike shares of the microbatches (`PipelinePlan::shares`), so many of them,
+  /// from 2 on; tried where places are of unlike speed or memory and nothing is left to single stages.
+  std::vector<std::int32_t> copies{};
 };
 
 /// What came of simulating one plan of a search, as far as another process has to be told.
@@ -88,6 +91,7 @@ struct PlanTrial {
   MadeChoices made{};                       ///< of a plan that leaves some to its stages
   Partition roomier{};                      ///< a cut to try as well, since this one does not fit; empty: none
   std::vector<std::int64_t> spare_bytes{};  ///< by place: what it leaves free
+  std::vector<std::int64_t> shares{};       ///< of copies, where the plan left them open
   std::string refused{};                    ///< why nothing came of it
   bool simulated = false;                   ///< false also where it is proved not to fit
   bool skipped = false;                     ///< the search ended before its turn came

@@ -15,7 +15,8 @@ PlanKind plan_kind(const PipelinePlan& plan) {
                                     job.zero_by_layer ? 1 : 0,
                                     job.offload_by_stage ? 1 : 0,
                                     static_cast<std::int64_t>(job.recompute),
-                                    job.microbatch_size};
+                                    job.microbatch_size,
+                                    plan.copies()};
   return {std::move(degrees), plan.places, plan.schedule, plan.chunks, plan.replicas};
 }
 
@@ -38,7 +39,7 @@ bool better_plan(const ScoredPlan& a, const ScoredPlan& b) {
   };
   if (key(a) != key(b)) return key(a) < key(b);
   const auto choices = [](const ScoredPlan& score) {
-    return std::tuple(plan_kind(score.plan), score.plan.order, score.plan.partition.bounds);
+    return std::tuple(plan_kind(score.plan), score.plan.order, score.plan.partition.bounds, score.plan.shares);
   };
   return choices(a) < choices(b);
 }

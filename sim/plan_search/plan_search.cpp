@@ -17,6 +17,7 @@
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/closest_plans.hpp"
+#include "sim/plan_search/copy_shares.hpp"
 #include "sim/plan_search/cut_units.hpp"
 #include "sim/plan_search/fitted_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
@@ -170,6 +171,7 @@ class Search {
       child.order = std::move(cut.order);
       child.partition = std::move(cut.partition);
       child.exact = all.exact;
+      child.few_shares = all.few_shares;
       opened.parts.push_back(std::move(child));
     }
     return opened;
@@ -195,40 +197,54 @@ class Search {
       plan.stages = stages;
       plan.slow = variant.for_costs;
       plan.bound = part.bound;
-      if (!variant.sliced) {
-        const auto bound = variant.asynchronous ? steady_placement_bound : placement_bound;
-        const auto placement = placement_of(variant, part.order);
-        const Ticks proved = variant.overlaps ? bound(without_communication(*stages), placement, setup.microbatches)
-                                              : bound(*stages, placement, setup.microbatches);
-        plan.bound = std::max(plan.bound, proved);
-      }
+      if (!variant.sliced)
+        plan.bound = std::max(plan.bound, placed_bound(setup, variant, {part.order, part.shares}, *stages));
       const Ticks estimate = cut_estimate(setup, variant, {.order = part.order, .partition = part.partition}, shapes_);
       plan.estimate = static_cast<Ticks>(part.ratio * static_cast<double>(std::max(plan.bound, estimate)));
       if (plan.slow && setup.microbatches * static_cast<std::int64_t>(part.partition.num_stages()) > kMostSearched) {
         opened.left_out = std::min(opened.left_out, plan.bound);
         continue;
       }
-      opened.parts.push_back(std::move(plan));
+      add_plans(std::move(plan), opened);
     }
     return opened;
+  }
+
+  /// One plan; of copies in a setup with few cuts and shares one for all shares that they may have.
+  void add_plans(SearchPart plan, Opened& opened) const {
+    const PlanSetup& setup = setups_[plan.setup];
+    if (setup.copies == 1 || !plan.few_shares) {
+      if (setup.copies > 1) opened.left_out = std::min(opened.left_out, plan.bound);
+      opened.parts.push_back(std::move(plan));
+      return;
+    }
+    const ScheduleVariant& variant = variants_[plan.variant];
+    for (std::vector<std::int64_t>& shares : all_shares(setup.microbatches, setup.copies)) {
+      SearchPart& one = opened.parts.emplace_back(plan);
+      one.shares = std::move(shares);
+      if (!variant.sliced)
+        one.bound = std::max(one.bound, placed_bound(setup, variant, {one.order, one.shares}, *plan.stages));
+      one.estimate = std::max(one.estimate, one.bound);
+    }
   }
 
   PipelinePlan plan_of(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     const ScheduleVariant& variant = variants_[part.variant];
     return {.parallelism = *setup.parallelism,
-            .places = setup.places,
+            .places = setup.places * setup.copies,
             .microbatches = setup.microbatches,
             .schedule = std::string(variant.spec->name),
             .chunks = variant.chunks,
             .partition = part.partition,
-            .order = part.order};
+            .order = part.order,
+            .shares = setup.copies > 1 && part.shares.empty() ? open_shares(setup.copies) : part.shares};
   }
 
   PlanTrial try_plan(const SearchPart& part) const {
     PlanTrial trial;
     try {
-      const PipelinePlan plan = plan_of(part);
+      PipelinePlan plan = plan_of(part);
       if (is_fitted(plan.parallelism)) {
         const SimulatedPlan fitted = fitted_plan(plan, job_.price, named_);
         trial = told_of(fitted);
@@ -236,6 +252,9 @@ class Search {
         return trial;
       }
       const auto stages = part.stages ? part.stages : priced(part, plan);
+      if (part.shares.empty() && !plan.shares.empty()) {
+        trial.shares = plan.shares = chosen_shares(plan, *stages, named_);
+      }
       const Schedule schedule = placed(plan_schedule(plan, *stages, named_), plan.order);
       const std::vector<std::int64_t> excess = excess_by_place(*stages, schedule);
       if (const auto worst = std::ranges::max_element(excess); *worst > 0) {
@@ -275,6 +294,7 @@ class Search {
     PipelinePlan& plan = opened.score->plan = plan_of(part);
     const Parallelism asked = plan.parallelism;
     take_choices(trial, plan);
+    if (!trial.shares.empty()) plan.shares = trial.shares;
     if (is_open(asked, plan)) opened.left_out = part.bound;
     opened.stages = part.stages && !is_fitted(asked) ? part.stages : priced(part, plan);
     if (trial.roomier.bounds.empty()) return opened;
@@ -339,6 +359,7 @@ class Search {
       push_near(part, {.order = part.order, .partition = std::move(cut)}, ratio);
     }
     for (std::vector<std::int32_t>& order : swapped_orders(*setup.prices, part.order)) {
+      if (setup.copies > 1) sort_copies(order, setup.copies);
       auto cut = balanced_stages(setup, variant, order, std::vector<std::int64_t>(part.partition.num_stages(), 0));
       push_near(part, {.order = order, .partition = part.partition}, ratio);
       if (cut) push_near(part, {.order = std::move(order), .partition = *std::move(cut)}, ratio);

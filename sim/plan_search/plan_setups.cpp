@@ -13,9 +13,11 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "sim/plan_search/bounds/copy_bounds.hpp"
 #include "sim/plan_search/bounds/packing_bounds.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/bounds/steady_bounds.hpp"
+#include "sim/plan_search/copy_shares.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 
 namespace plumb {
@@ -67,7 +69,8 @@ std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, cons
 Ticks filled_estimate(const PlanSetup& setup, const ProbableRoom& room, const std::vector<ScheduleVariant>& variants,
                       ScheduleShapes& shapes) {
   const LayerPrices& prices = *setup.prices;
-  const double turns = static_cast<double>(setup.microbatches) / setup.places;
+  const std::int32_t copies = setup.copies;
+  const double turns = static_cast<double>(setup.microbatches) / copies / setup.places;
   double fill = std::numeric_limits<double>::max();
   double unlikely = fill;
   double again = 1;
@@ -79,13 +82,13 @@ Ticks filled_estimate(const PlanSetup& setup, const ProbableRoom& room, const st
     least = shape.fill;
     again = room.again(setup.places, shape.kept);
   }
-  const std::vector<double> speed = largest_of(prices.speed, static_cast<std::size_t>(setup.places));
+  const std::vector<double> speed = largest_of(prices.speed, static_cast<std::size_t>(setup.places * copies));
   const double together = std::accumulate(speed.begin(), speed.end(), 0.0);
   const bool fits = fill != std::numeric_limits<double>::max();
   const auto turn = static_cast<double>(prices.whole.f + least_backward(prices.whole)) / together * again;
-  const double filling = std::min(fits ? fill : unlikely, 1e6) * (setup.places - 1) * turn;
-  const double ticks =
-      turn * static_cast<double>(setup.microbatches) + filling + static_cast<double>(prices.whole.u) / together;
+  const double filling = std::min(fits ? fill : unlikely, 1e6) * (setup.places - 1) * turn * copies;
+  const double ticks = turn * static_cast<double>(setup.microbatches) + filling +
+                       static_cast<double>(prices.whole.u) * copies / together;
   return std::max(setup.bound, static_cast<Ticks>(fits ? ticks : kUnlikely * ticks));
 }
 
@@ -109,12 +112,41 @@ struct SetupSpace {
 };
 
 void add_missing(const PlanSetup& setup, std::int64_t missing, OfChoice& of) {
-  ++of.without_memory;
   if (of.least_missing && of.least_missing->excess_bytes <= missing) return;
   of.least_missing = ScoredPlan{.excess_bytes = missing};
   of.least_missing->plan.parallelism = *setup.parallelism;
   of.least_missing->plan.places = setup.places;
   of.least_missing->plan.microbatches = setup.microbatches;
+}
+
+/// Numbers of copies of a pipeline that a setup of so many places has: one, and where places are unlike those that are
+/// asked for.
+std::vector<std::int32_t> copies_of(const SetupSpace& space, const PlanSetup& setup) {
+  std::vector<std::int32_t> copies{1};
+  if (is_fitted(*setup.parallelism) || !has_unlike_places(*setup.prices)) return copies;
+  const std::int64_t most = std::min<std::int64_t>(std::ssize(setup.prices->speed) / setup.places, setup.microbatches);
+  std::ranges::copy_if(space.ranges.copies, std::back_inserter(copies),
+                       [most](std::int32_t count) { return count > 1 && count <= most; });
+  return copies;
+}
+
+Ticks first_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants) {
+  const LayerPrices& prices = *setup.prices;
+  if (setup.asynchronous) return steady_setup_bound(prices, setup.places, setup.microbatches);
+  if (setup.copies == 1) return setup_bound(prices, setup.places, setup.microbatches, setup.kinds);
+  std::int32_t stages = 1;
+  for (const ScheduleVariant& variant : variants) stages = std::max(stages, variant.stages(setup.places));
+  return copies_setup_bound(prices, {setup.places, setup.copies, setup.microbatches, stages}, setup.kinds);
+}
+
+void add_group(const SetupSpace& space, const Group& group, const ProbableRoom& room, PlanSetup setup, OfChoice& of) {
+  setup.group = group.number;
+  setup.kinds = group.kinds;
+  setup.asynchronous = group.asynchronous;
+  if (setup.asynchronous && setup.copies > 1) return;
+  setup.bound = first_bound(setup, group.variants);
+  setup.estimate = filled_estimate(setup, room, group.variants, space.shapes);
+  of.setups.push_back(std::move(setup));
 }
 
 OfChoice setups_of(const SetupSpace& space, const Parallelism& parallelism, std::int32_t longest) {
@@ -137,21 +169,20 @@ OfChoice setups_of(const SetupSpace& space, const Parallelism& parallelism, std:
     if (places > longest) continue;
     PlanSetup setup{.parallelism = &parallelism, .places = places, .job = &job};
     setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
-    ++of.combinations;
+    setup.prices = prices_for(prices, false);
+    const std::vector<std::int32_t> copies = copies_of(space, setup);
+    of.combinations += std::ssize(copies);
     if (const std::int64_t missing = missing_bytes(prices->alone, places); missing > 0) {
+      of.without_memory += std::ssize(copies);
       add_missing(setup, missing, of);
       continue;
     }
-    for (const Group& group : space.groups) {
-      setup.group = group.number;
-      setup.kinds = group.kinds;
-      setup.asynchronous = group.asynchronous;
-      setup.prices = prices_for(prices, group.kinds.overlaps);
-      setup.bound = group.asynchronous ? steady_setup_bound(*setup.prices, places, setup.microbatches)
-                                       : setup_bound(*setup.prices, places, setup.microbatches, group.kinds);
-      const ProbableRoom& room = group.kinds.overlaps ? paired : alone;
-      setup.estimate = filled_estimate(setup, room, group.variants, space.shapes);
-      of.setups.push_back(setup);
+    for (const std::int32_t count : copies) {
+      setup.copies = count;
+      for (const Group& group : space.groups) {
+        setup.prices = prices_for(prices, group.kinds.overlaps);
+        add_group(space, group, group.kinds.overlaps ? paired : alone, setup, of);
+      }
     }
   }
   return of;
@@ -198,10 +229,10 @@ Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& 
                     Ticks enough) {
   if (setup.asynchronous || setup.bound >= enough) return setup.bound;
   const auto packed = [&](const ScheduleKinds& kinds, std::span<const PassCounts> counts) {
-    return packing_bound(*setup.prices, setup.places, setup.microbatches, kinds, {enough, counts});
+    return packing_bound(*setup.prices, setup.places, setup.turns(), kinds, {enough, counts});
   };
   const Ticks together = std::max(setup.bound, packed(setup.kinds, {}));
-  if (together >= enough || !setup.kinds.overlaps) return together;
+  if (together >= enough || !setup.kinds.overlaps || setup.copies > 1) return together;
   Ticks least = enough;
   for (const ScheduleVariant& variant : variants) {
     if (!setup.tries(variant)) continue;
@@ -216,7 +247,28 @@ Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& 
   return least;
 }
 
+Ticks placed_bound(const PlanSetup& setup, const ScheduleVariant& variant, const PlacesAndShares& at,
+                   const PricedStages& stages) {
+  if (variant.overlaps) {
+    ScheduleVariant alone = variant;
+    alone.overlaps = false;
+    return placed_bound(setup, alone, at, without_communication(stages));
+  }
+  const std::vector<std::int32_t> order(at.order.begin(), at.order.end());
+  if (setup.copies == 1) {
+    const auto bound = variant.asynchronous ? steady_placement_bound : placement_bound;
+    return bound(stages, placement_of(variant, order), setup.microbatches);
+  }
+  const CopiesPlacement copies = placement_of_copies(variant, order, setup.copies);
+  if (copies.empty()) return 0;
+  const std::vector<std::int64_t> shares = at.shares.empty()
+                                               ? least_bounded_shares(stages, copies, setup.microbatches)
+                                               : std::vector<std::int64_t>(at.shares.begin(), at.shares.end());
+  return copies_bound(stages, copies, shares);
+}
+
 void KnownSizes::check(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants) {
+  if (setup.copies > 1) return;  // that depends on the shares
   std::optional<std::string> why;
   for (const ScheduleVariant& variant : variants) {
     if (!setup.tries(variant)) continue;

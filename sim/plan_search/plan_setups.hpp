@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,7 +27,8 @@ namespace plumb {
 struct PlanSetup {
   const Parallelism* parallelism = nullptr;  ///< of the ranges that are searched
   std::int32_t places = 1;
-  std::int64_t microbatches = 1;  ///< per update and copy
+  std::int32_t copies = 1;        ///< of the pipeline, each on as many places
+  std::int64_t microbatches = 1;  ///< per update and data rank, of all copies together
   std::int32_t group = 0;         ///< of schedules (`ScheduleVariant::group`); other groups have setups of their own
   Ticks bound = 0;
   Ticks estimate = 0;  ///< with the schedule that seems best for it; proves nothing
@@ -35,6 +37,8 @@ struct PlanSetup {
   ScheduleKinds kinds{};         ///< of its group
   bool asynchronous = false;
 
+  /// Microbatches that some copy has at least.
+  std::int64_t turns() const { return (microbatches + copies - 1) / copies; }
   /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and the job's system runs it
   /// (`PlanJob::runs`).
   bool tries(const ScheduleVariant& variant) const;
@@ -44,6 +48,16 @@ struct PlanSetup {
 /// that have overlapped pairs by each, as its `passes` say. A bound that reaches `enough` may be told as that.
 Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, KnownPassCounts& passes,
                     Ticks enough);
+
+/// Positions of a pipeline, or of its copies, with what each of these takes; no shares: one copy, or any shares.
+struct PlacesAndShares {
+  std::span<const std::int32_t> order{};
+  std::span<const std::int64_t> shares{};
+};
+
+/// No plan of `setup` with `variant` whose stages cost `stages` takes less on these places; 0: nothing is proved.
+Ticks placed_bound(const PlanSetup& setup, const ScheduleVariant& variant, const PlacesAndShares& at,
+                   const PricedStages& stages);
 
 /// Which sizes schedules can have: places and microbatches. Many setups have the same. May be asked by several threads.
 class KnownSizes {

@@ -90,6 +90,7 @@ bool allows(const std::vector<std::int32_t>& places, std::size_t length) {
 /// Schedules by which seeds are run, if nothing else was asked for.
 bool allows(const PlanRanges& ranges, const PipelinePlan& plan) {
   if (!plan.replicas.empty() && !ranges.replicated) return false;
+  if (!plan.shares.empty() && std::ranges::find(ranges.copies, plan.copies()) == ranges.copies.end()) return false;
   if (!allows(ranges.places, plan.partition.num_stages())) return false;
   const auto& names = ranges.schedules;
   return names.empty() || std::find(names.begin(), names.end(), plan.schedule) != names.end();
@@ -140,6 +141,19 @@ std::vector<PlannerSeed> seeds_of(const PlanJob& job, const PlanRanges& ranges, 
   return seeds;
 }
 
+/// Holders of the only stage with shares of their own, as copies of a pipeline of one place; those without any are left
+/// out.
+std::vector<PipelinePlan> shared(const Plan& plan, PipelinePlan said) {
+  for (std::size_t device = 0; device < plan.shares.size(); ++device) {
+    if (plan.shares[device] == 0) continue;
+    said.order.push_back(static_cast<std::int32_t>(device));
+    said.shares.push_back(plan.shares[device]);
+  }
+  said.places = static_cast<std::int32_t>(said.order.size());
+  if (said.shares.size() == 1) said.shares.clear();
+  return {std::move(said)};
+}
+
 }  // namespace
 
 std::vector<PipelinePlan> expressed(const Plan& plan, const LayerChain& chain, const PipelinePlan& base) {
@@ -148,6 +162,7 @@ std::vector<PipelinePlan> expressed(const Plan& plan, const LayerChain& chain, c
   PipelinePlan said = base;
   said.partition = *partition;
   said.schedule = "1f1b";
+  if (!plan.shares.empty()) return shared(plan, std::move(said));
   for (const PlanStage& stage : plan.stages) said.replicas.push_back(stage.replicas * plan.pipelines);
   said.places = std::accumulate(said.replicas.begin(), said.replicas.end(), 0);
   const std::optional<std::vector<std::int32_t>> named = named_devices(plan);
@@ -187,6 +202,8 @@ PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism) 
   }
   if (!layers.usable_bytes.empty()) {
     problem.memory_bytes = *std::min_element(layers.usable_bytes.begin(), layers.usable_bytes.end());
+    const bool unlike = std::ranges::max(layers.usable_bytes) != problem.memory_bytes;
+    if (unlike) problem.memory_by_device = layers.usable_bytes;
   }
   problem.microbatches = job.batch / parallelism.microbatch_size;
   return problem;

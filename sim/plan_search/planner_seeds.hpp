@@ -21,7 +21,8 @@ struct PlannerSeed {
 
 /// `plan`, made for the layers of `chain`, on the places of a cluster: 1F1B, or over replicated stages `dapple` with
 /// microbatches in turn. Copies of a whole pipeline are copies of its stages. Where all stages have the same number of
-/// copies there are two ways to lay them out: stages together, or pipelines together. `base` has everything else.
+/// copies there are two ways to lay them out: stages together, or pipelines together. Holders of the only stage that
+/// take shares of their own are copies with these shares. `base` has everything else.
 ///
 /// Empty where the answer is no such plan: stages that are no runs of the chain, that run on a CPU, or whose copies are
 /// themselves divided. A planner's recompute is left to `base`.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "schedules/program/in_flight.hpp"
+#include "sim/plan_search/copy_shares.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 
@@ -15,11 +16,31 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostOrders = 256;
+/// To choose the shares of copies takes no more than to try so many of them.
+constexpr std::int64_t kChosen = 64;
 
-std::vector<double> speeds_of(const LayerPrices& prices, const std::vector<std::int32_t>& order) {
-  std::vector<double> speed;
-  for (const std::int32_t place : order) speed.push_back(prices.speed[static_cast<std::size_t>(place)]);
+/// By position of the pipeline; of copies the mean, since a faster one takes more of the microbatches.
+std::vector<double> speeds_of(const PlanSetup& setup, const std::vector<std::int32_t>& order) {
+  std::vector<double> speed(static_cast<std::size_t>(setup.places));
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    speed[at % speed.size()] += setup.prices->speed[static_cast<std::size_t>(order[at])] / setup.copies;
+  }
   return speed;
+}
+
+/// The same of usable bytes less those that are spared: the least of all copies; 0: no limit.
+std::vector<std::int64_t> rooms_of(const PlanSetup& setup, const std::vector<std::int32_t>& order,
+                                   const std::vector<std::int64_t>& spare_bytes) {
+  std::vector<std::int64_t> room(static_cast<std::size_t>(setup.places));
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const auto place = static_cast<std::size_t>(order[at]);
+    const std::int64_t usable = setup.prices->usable_bytes.empty() ? 0 : setup.prices->usable_bytes[place];
+    if (usable == 0) continue;
+    const std::int64_t left = std::max<std::int64_t>(1, usable - (spare_bytes.empty() ? 0 : spare_bytes[place]));
+    std::int64_t& least = room[at % room.size()];
+    least = least == 0 ? left : std::min(least, left);
+  }
+  return room;
 }
 
 /// Of the loads of stages: those of the places, the slowest first.
@@ -49,11 +70,6 @@ Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& vari
   }
 }
 
-/// Of `usable_bytes` (0: no limit) the share of a stage, of so many on its place.
-std::int64_t room_of(std::int64_t usable_bytes, std::int64_t spare_bytes, std::int64_t stages) {
-  return usable_bytes == 0 ? 0 : std::max<std::int64_t>(1, (usable_bytes - spare_bytes) / stages);
-}
-
 /// Those that differ in where stages stand.
 std::vector<const ScheduleVariant*> unlike_placements(const std::vector<ScheduleVariant>& variants,
                                                       const PlanSetup& setup, std::size_t stages) {
@@ -66,16 +82,49 @@ std::vector<const ScheduleVariant*> unlike_placements(const std::vector<Schedule
   return unlike;
 }
 
+/// Orders of the places of all copies, the fastest copy first, since they could be exchanged with their shares. Of
+/// copies that are not all tried also those in which holders of a stage stand together.
+DeviceOrders orders_of(const PlanSetup& setup, std::size_t most) {
+  const LayerPrices& prices = *setup.prices;
+  DeviceOrders orders = device_orders(prices, setup.places * setup.copies, most);
+  if (setup.copies == 1) return orders;
+  const auto places = static_cast<std::size_t>(setup.places);
+  const auto copies = static_cast<std::size_t>(setup.copies);
+  for (std::size_t k = 0, count = orders.orders.size(); k < count && !orders.complete; ++k) {
+    std::vector<std::int32_t> together = orders.orders[k];
+    for (std::size_t at = 0; at < together.size(); ++at) {
+      together[at] = orders.orders[k][at % places * copies + at / places];
+    }
+    orders.orders.push_back(std::move(together));
+  }
+  if (!orders.complete) {
+    for (std::vector<std::int32_t>& order : orders.orders) sort_copies(order, setup.copies);
+    std::ranges::sort(orders.orders);
+    orders.orders.erase(std::ranges::unique(orders.orders).begin(), orders.orders.end());
+    return orders;
+  }
+  using Make = std::pair<double, std::int64_t>;
+  std::erase_if(orders.orders, [&](const std::vector<std::int32_t>& order) {
+    std::vector<std::vector<Make>> made(copies);
+    for (std::size_t at = 0; at < order.size(); ++at) {
+      const auto place = static_cast<std::size_t>(order[at]);
+      made[at / places].emplace_back(prices.speed[place], prices.usable_bytes[place]);
+    }
+    return !std::ranges::is_sorted(made, std::ranges::greater());
+  });
+  return orders;
+}
+
 }  // namespace
 
 Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& cut,
                    ScheduleShapes& shapes) {
   const LayerPrices& prices = *setup.prices;
-  const double turns = static_cast<double>(setup.microbatches) / setup.places;
+  const double turns = static_cast<double>(setup.microbatches) / setup.copies / setup.places;
   const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
   const std::vector<double> loads =
-      position_loads(variant, stage_loads(prices, cut.partition), speeds_of(prices, cut.order));
-  double ticks = estimated_ticks(loads, setup.microbatches, shape.fill);
+      position_loads(variant, stage_loads(prices, cut.partition), speeds_of(setup, cut.order));
+  double ticks = estimated_ticks(loads, setup.turns(), shape.fill);
   ticks += static_cast<double>(prices.whole.u) / setup.places;
   const ProbableRoom room(prices);
   ticks *= room.again(setup.places, shape.kept);
@@ -88,29 +137,32 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
                                          const std::vector<std::int64_t>& in_flight,
                                          const std::vector<std::int64_t>& spare_bytes) {
   const LayerPrices& prices = *setup.prices;
-  const auto share = static_cast<std::int64_t>(in_flight.size() / order.size());
+  const auto places = static_cast<std::size_t>(setup.places);
+  const auto share = static_cast<std::int64_t>(in_flight.size() / places);
+  const std::vector<double> speed = speeds_of(setup, order);
+  const std::vector<std::int64_t> room = rooms_of(setup, order, spare_bytes);
   std::vector<StageRoom> rooms;
   bool limited = false;
   for (std::size_t s = 0; s < in_flight.size(); ++s) {
-    const auto place = static_cast<std::size_t>(order[positions_of(variant, s, order.size()).front()]);
+    const std::size_t at = positions_of(variant, s, places).front();
     limited = limited || in_flight[s] != 0;
-    rooms.push_back({.speed = prices.speed[place],
-                     .room_bytes = in_flight[s] == 0 ? 0
-                                                     : room_of(prices.usable_bytes[place],
-                                                               spare_bytes.empty() ? 0 : spare_bytes[place], share),
+    const bool has_limit = in_flight[s] != 0 && room[at] != 0;
+    rooms.push_back({.speed = speed[at],
+                     .room_bytes = has_limit ? std::max<std::int64_t>(1, room[at] / share) : 0,
                      .in_flight = in_flight[s]});
   }
   std::optional<Partition> cut =
       balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes, prices.spared_bytes, prices.again}, rooms);
   if (!cut || limited) return cut;
-  return balanced_places(prices, variant, speeds_of(prices, order), *std::move(cut));
+  return balanced_places(prices, variant, speed, *std::move(cut));
 }
 
 SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, std::int64_t most,
                   ScheduleShapes& shapes) {
   const std::size_t layers = setup.prices->load.size();
-  const DeviceOrders orders = device_orders(*setup.prices, setup.places, kMostOrders);
-  const DeviceOrders few = device_orders(*setup.prices, setup.places, 1);
+  const DeviceOrders orders = orders_of(setup, kMostOrders);
+  const DeviceOrders few = orders_of(setup, 1);
+  const std::int64_t shares = count_shares(setup.microbatches, setup.copies, most);
   std::set<std::size_t> counts;
   for (const ScheduleVariant& variant : variants) {
     if (setup.tries(variant)) counts.insert(static_cast<std::size_t>(variant.stages(setup.places)));
@@ -119,7 +171,9 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
   const auto& only = setup.job->only_cut;
   for (const std::size_t stages : counts) {
     const std::int64_t cuts = only ? 1 : count_cuts(layers, stages, most);
-    const bool exact = orders.complete && cuts * static_cast<std::int64_t>(orders.orders.size()) <= most;
+    const auto number = cuts * static_cast<std::int64_t>(orders.orders.size());
+    const bool exact = orders.complete && number * std::min(shares, kChosen) <= most;
+    found.few_shares = found.few_shares && exact && number * shares <= most;
     found.exact = found.exact && exact;
     for (const auto& order : exact ? orders.orders : few.orders) {
       std::vector<Partition> partitions;
@@ -148,12 +202,12 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
 std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& here,
                                       const StageCosts& costs) {
   const LayerPrices& prices = *setup.prices;
-  const std::vector<double> speed = speeds_of(prices, here.order);
+  const std::vector<double> speed = speeds_of(setup, here.order);
   const std::vector<double> layers = stage_loads(prices, here.partition);
   std::vector<double> now;
   for (const StageTimes& times : costs.times) now.push_back(static_cast<double>(times.f + least_backward(times)));
   const std::vector<double> places = slowest_first(variant, now, speed);
-  const bool filling = setup.microbatches < 2 * static_cast<std::int64_t>(setup.places);
+  const bool filling = setup.turns() < 2 * static_cast<std::int64_t>(setup.places);
   std::vector<Partition> cuts;
   for (Partition& cut : near_cuts(here.partition, most_loaded(costs.times, 2))) {
     std::vector<double> loads = stage_loads(prices, cut);

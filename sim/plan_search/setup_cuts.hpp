@@ -21,7 +21,8 @@ struct SetupCut {
 
 struct SetupCuts {
   std::vector<SetupCut> cuts{};
-  bool exact = true;  ///< all cuts and orders that could differ are there
+  bool exact = true;       ///< all cuts and orders that could differ are there
+  bool few_shares = true;  ///< and so few that of each all shares of copies can be tried
 };
 
 /// An estimate of the step of a plan of `setup` from the prices of single layers; several times as much where the plan

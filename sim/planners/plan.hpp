@@ -26,9 +26,11 @@ struct Plan {
   std::int32_t pipelines = 1;           ///< copies of the whole pipeline (width)
   std::int64_t microbatches = 1;        ///< per pipeline and update that the formula counted with
   std::int64_t microbatch_samples = 0;  ///< chosen size; 0: that of the profile
-  double claimed_ns = 0;                ///< what the planner minimises, by its own formula
-  double lower_bound_ns = 0;            ///< nothing costs less by that formula; equal to `claimed_ns`: proved optimal
-  std::int64_t states = 0;              ///< of the search: cut points or sets of layers
+  std::vector<std::int64_t>
+      shares;                 ///< of `microbatches`, by holder of the only stage, where they are unlike; or empty
+  double claimed_ns = 0;      ///< what the planner minimises, by its own formula
+  double lower_bound_ns = 0;  ///< nothing costs less by that formula; equal to `claimed_ns`: proved optimal
+  std::int64_t states = 0;    ///< of the search: cut points or sets of layers
   std::vector<std::string> remarks;
   std::int64_t instances = 0;  ///< ways to use a number of nodes with pipelines of several lengths; 0: not asked
 

@@ -21,6 +21,10 @@ double PlanProblem::speed_of(std::int32_t device) const {
   return speed.empty() ? 1.0 : speed[static_cast<std::size_t>(device)];
 }
 
+std::int64_t PlanProblem::memory_of(std::int32_t device) const {
+  return memory_by_device.empty() ? memory_bytes : memory_by_device[static_cast<std::size_t>(device)];
+}
+
 double PlanProblem::bytes_per_s_between(std::int32_t devices) const {
   std::int32_t inside = 1;
   for (const MachineLevel& level : levels) {

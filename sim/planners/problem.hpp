@@ -31,13 +31,15 @@ struct PlanProblem {
   PublishedNetwork network;
   std::vector<MachineLevel> levels;                 ///< innermost first, at least one; devices are their product
   std::vector<double> speed = {};                   ///< by device, 1 is that of the profile; empty: all 1
-  std::int64_t memory_bytes = 0;                    ///< of a device; 0: no limit
+  std::int64_t memory_bytes = 0;                    ///< of a device, of unlike ones the least; 0: no limit
+  std::vector<std::int64_t> memory_by_device = {};  ///< 0: no limit; empty: all `memory_bytes`
   std::int64_t microbatches = 8;                    ///< per update of the whole job
   std::map<std::string, std::string> options = {};  ///< of the method
   StopSign stop = {};                               ///< looked at by every planner whose program can take long
 
   std::int32_t num_devices() const;
   double speed_of(std::int32_t device) const;
+  std::int64_t memory_of(std::int32_t device) const;
   /// Of the narrowest link that `devices` neighbouring devices need between them.
   double bytes_per_s_between(std::int32_t devices) const;
   bool flag(std::string_view option) const;

@@ -1,9 +1,11 @@
 #include "tools/options/plan_arguments.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "models/cluster/cluster_io.hpp"
+#include "models/cluster/speed_only.hpp"
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
@@ -70,11 +72,16 @@ PublishedNetwork network_from(const PlanArguments& arguments, const std::optiona
 
 void take_cluster(const Cluster& cluster, PlanProblem& problem) {
   problem.levels = levels_of(cluster);
-  problem.memory_bytes = cluster.devices.front().memory_bytes;
-  bool alike = true;
-  for (const DeviceSpec& device : cluster.devices) alike = alike && device.speed == 1;
-  if (alike) return;
-  for (const DeviceSpec& device : cluster.devices) problem.speed.push_back(device.speed);
+  for (const DeviceSpec& device : cluster.devices) {
+    problem.speed.push_back(device.speed);
+    problem.memory_by_device.push_back(device.memory_bytes);
+  }
+  problem.memory_bytes = std::ranges::min(problem.memory_by_device);
+  const auto alike = [](const auto& values, auto usual) {
+    return std::ranges::all_of(values, [usual](auto value) { return value == usual; });
+  };
+  if (alike(problem.speed, 1.0)) problem.speed.clear();
+  if (alike(problem.memory_by_device, problem.memory_bytes)) problem.memory_by_device.clear();
 }
 
 /// What the publisher planned for, where the format says so.
@@ -113,7 +120,7 @@ PlanProblem plan_problem(const PlanArguments& arguments) {
   std::optional<Cluster> cluster;
   if (!arguments.cluster.empty()) {
     if (!arguments.devices.empty()) throw Error("plan: --cluster and --devices cannot be combined");
-    cluster = load_cluster(arguments.cluster);
+    cluster = with_speeds_only(load_cluster(arguments.cluster));
   }
   PlanProblem problem;
   problem.network = network_from(arguments, cluster);
@@ -132,7 +139,10 @@ PlanProblem plan_problem(const PlanArguments& arguments) {
       if (!(problem.speed.back() > 0)) throw Error("plan: --speed: expected numbers above 0");
     }
   }
-  if (!arguments.memory.empty()) problem.memory_bytes = parse_bytes(arguments.memory, "plan: --memory-limit");
+  if (!arguments.memory.empty()) {
+    problem.memory_bytes = parse_bytes(arguments.memory, "plan: --memory-limit");
+    problem.memory_by_device.clear();
+  }
   if (arguments.microbatches) problem.microbatches = *arguments.microbatches;
   for (const std::string& option : arguments.options) {
     const auto [key, value] = parse_assignment(option, "plan: --opt");

@@ -260,6 +260,7 @@ PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* r
   if (!runtime->splits_experts) narrow("--ep", arguments.expert, {"1"}, {});
   if (arguments.computes && arguments.precision.empty()) check_format(arguments.computes->format, *runtime);
   if (arguments.offload) throw Error("plan: --offload: no system is known to run such orders, expected --runtime none");
+  if (!arguments.copies.empty()) throw Error("plan: --copies: no system shares a batch so, expected --runtime none");
   if (arguments.asynchronous) throw Error("plan: --asynchronous: no system runs such orders, expected --runtime none");
   return arguments;
 }
@@ -285,6 +286,16 @@ void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
     question.job.units = whole_layers(question.network);
     if (question.job.units.size() == question.network.layers.size() + 1) question.job.units.clear();
   }
+}
+
+/// Copies of a pipeline are data ranks of another kind, so not where these are asked for.
+std::vector<std::int32_t> copies_of(const PlanSearchArguments& arguments, const PlanRuntime* runtime) {
+  constexpr std::int64_t kMostCopies = 16;
+  const bool open = runtime == nullptr && arguments.data.empty();
+  Numbers numbers;
+  for (std::int64_t count = 2; open && count <= kMostCopies; ++count) numbers.push_back(count);
+  numbers = range_or(arguments.copies, "plan: --copies", numbers);
+  return {numbers.begin(), numbers.end()};
 }
 
 /// Throws `Error` with all that is missing, and an example.
@@ -335,6 +346,9 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
             "expert-parallel degrees, part of the CP x DP ranks (default: divisors of the number of experts)")
       .text("dp", data, "RANGE", "data-parallel degrees (default: divisors of the batch)")
       .text("pp", places, "RANGE", "pipeline-parallel degrees: devices of the pipeline (default: 1 to 64)")
+      .text("copies", copies, "RANGE",
+            "copies of the whole pipeline on unlike devices, each with a share of the batch that suits its devices "
+            "(default: 1 to 16, or 1 where --dp or --runtime is given)")
       .text("microbatch-size", microbatch_sizes, "RANGE",
             "samples per microbatch and data-parallel rank (default: divisors of the batch up to 8)")
       .text("chunks,v", chunks, "RANGE",
@@ -430,6 +444,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   for (const std::int64_t p : range_or(arguments.places, "plan: --pp", places)) {
     question.ranges.places.push_back(static_cast<std::int32_t>(p));
   }
+  question.ranges.copies = copies_of(arguments, runtime);
   if (!arguments.chunks.empty()) question.ranges.chunks.clear();
   if (arguments.chunks.empty() && !question.job.units.empty()) {
     question.ranges.even_chunks = even_chunks(question.job.units.size() - 3, question.ranges.chunks);

@@ -34,6 +34,8 @@ struct PlanSearchArguments {
   std::string expert;
   std::string data;
   std::string places;
+  std::string copies;  ///< of a pipeline, with unlike shares of the batch; empty: as many as make sense, if devices are
+                       ///< unlike
   std::string microbatch_sizes;
   std::string chunks;
   std::string zero;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/catalogue/pipeline_copies.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/simulate.hpp"
 #include "tools/options/memory_limit_argument.hpp"
@@ -46,6 +47,7 @@ std::vector<MemoryRelief> reliefs_of(const PlanQuestion& question, const PlanSea
   size.devices = plan.places;
   size.microbatches = plan.microbatches;
   if (plan.chunks > 0) size.chunks = plan.chunks;
+  if (!plan.shares.empty()) size.options = {std::string(kCopyShares) + "=" + shares_text(plan)};
   const CostArguments costs = costs_of(question, arguments, plan);
   CostDocuments documents;
   documents.network = question.network;

@@ -35,13 +35,12 @@ std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
   const auto recompute = [](const Parallelism& ranks, const std::vector<std::int32_t>& by_stage) {
     return layer_recompute_text({ranks.recompute, ranks.modules, by_stage});
   };
-  const std::int64_t chunks =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(plan.partition.num_stages()) / plan.places);
   std::string text;
   add_change(text, "schedule", job.schedule, plan.schedule);
   add_change(text, "tp", now.tensor, then.tensor);
-  add_change(text, "pp", job.pipeline, static_cast<std::int64_t>(plan.places));
-  add_change(text, "stages per rank", job.chunks, chunks);
+  add_change(text, "pp", job.pipeline, std::int64_t{plan.length()});
+  add_change(text, "copies with shares", std::string("none"), plan.shares.empty() ? "none" : shares_text(plan));
+  add_change(text, "stages per rank", job.chunks, std::max<std::int64_t>(1, plan.stages_per_place()));
   add_change(text, "cp", now.context, then.context);
   add_change(text, "ep", now.expert, then.expert);
   add_change(text, "dp", now.data, then.data);

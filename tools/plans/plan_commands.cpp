@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/ground/error.hpp"
+#include "schedules/catalogue/pipeline_copies.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/walk.hpp"
 #include "tools/terminal/words.hpp"
@@ -14,10 +15,10 @@ namespace {
 bool is_made_by_name(const SimulatedPlan& plan) {
   const PipelinePlan& choice = plan.score.plan;
   if (!choice.replicas.empty()) return false;
+  ScheduleParams params{.num_devices = choice.places, .num_microbatches = choice.microbatches, .chunks = choice.chunks};
+  if (!choice.shares.empty()) params.options[std::string(kCopyShares)] = shares_text(choice);
   try {
-    return generate(choice.schedule,
-                    {.num_devices = choice.places, .num_microbatches = choice.microbatches, .chunks = choice.chunks}) ==
-           plan.schedule;
+    return generate(choice.schedule, params) == plan.schedule;
   } catch (const Error&) {  // it wants costs
     return false;
   }
@@ -96,6 +97,7 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
   if (is_made_by_name(plan)) {
     text += choice.schedule + " -p " + std::to_string(choice.places) + " -m " + std::to_string(choice.microbatches);
     if (choice.chunks > 0) text += " -v " + std::to_string(choice.chunks);
+    if (!choice.shares.empty()) text += " --opt " + std::string(kCopyShares) + "=" + shares_text(choice);
   } else if (shown.document.empty()) {
     return {.refused = "its order is not made by the name of the schedule alone; -o writes that of the best plan"};
   } else {

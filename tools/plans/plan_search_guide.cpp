@@ -74,7 +74,10 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, 
   if (name == "deepspeed") add_pipeline_module(plan, out);
   if (torch || name.empty()) out << guide_part(guide, "Transfers");
   const Parallelism& job = plan.parallelism;
-  out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.places << ", dp " << job.data
+  out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.length() << ", dp " << job.data
+      << (plan.shares.empty()
+              ? ""
+              : ", " + std::to_string(plan.copies()) + " copies that take " + shares_text(plan) + " microbatches")
       << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << job.tensor
       << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp x tp" : "") << "\n";
   return out.str();

@@ -61,6 +61,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   }
   if (!staleness.empty()) json["staleness"] = std::move(staleness);
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
+  if (!plan.shares.empty()) json["shares"] = plan.shares;
   if (!plan.choices.recomputed.empty()) json["recomputed_layers"] = plan.choices.recomputed;
   if (!plan.choices.sharded.empty()) json["sharded_layers"] = plan.choices.sharded;
   if (!plan.choices.offloaded.empty()) json["offloaded_percent"] = plan.choices.offloaded;

@@ -149,13 +149,19 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   return table.to_string();
 }
 
+/// A row for every stage, of every copy that has a share of its own.
 std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best) {
-  TextTable table(
-      {{"stage", '>'}, {"pp rank", '>'}, {"device"}, {"layers"}, {"F", '>'}, {"B", '>'}, {"weights and state", '>'}});
   const PipelinePlan& plan = best.score.plan;
-  const std::size_t stages = plan.partition.num_stages();
-  for (std::size_t s = 0; s < std::min(stages, kMostStages); ++s) {
-    const std::vector<DeviceId>& holders = best.schedule.placement[0][s];
+  std::vector<TextTable::Column> columns{{"stage", '>'}, {"pp rank", '>'},          {"device"}, {"layers"}, {"F", '>'},
+                                         {"B", '>'},     {"weights and state", '>'}};
+  if (!plan.shares.empty()) columns.insert(columns.begin(), {"microbatches", '>', "copy"});
+  TextTable table(columns);
+  const std::size_t of_one = plan.partition.num_stages();
+  const std::size_t stages = of_one * static_cast<std::size_t>(plan.copies());
+  const std::size_t replicas = best.schedule.placement.size() / static_cast<std::size_t>(plan.copies());
+  for (std::size_t row = 0; row < std::min(stages, kMostStages); ++row) {
+    const std::size_t s = row % of_one;
+    const std::vector<DeviceId>& holders = best.schedule.placement[row / of_one * replicas][s];
     const DeviceId device = holders.front();
     const DeviceSpec& spec = best.stages.pipeline.devices[index(device)];
     const LayerRange range = plan.partition.range(s);
@@ -167,8 +173,12 @@ std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best
     const std::string last = question.network.layers[range.end - 1].name;
     const std::int64_t held = best.stages.costs.memory.empty() ? 0 : held_bytes(best.stages.costs.memory[s]);
     const std::string more = holders.size() > 1 ? " and " + std::to_string(holders.size() - 1) + " more" : "";
-    table.add_row({std::to_string(s), std::to_string(index(device)) + more, spec.name,
-                   first == last ? first : first + " to " + last, taken(times.f), taken(times.b), bytes_text(held)});
+    std::vector<std::string> cells{std::to_string(s), std::to_string(index(device)) + more,
+                                   spec.name,         first == last ? first : first + " to " + last,
+                                   taken(times.f),    taken(times.b),
+                                   bytes_text(held)};
+    if (!plan.shares.empty()) cells.insert(cells.begin(), s == 0 ? std::to_string(plan.shares[row / of_one]) : "");
+    table.add_row(std::move(cells));
   }
   return table.to_string() +
          (stages > kMostStages ? "... and " + std::to_string(stages - kMostStages) + " more stages\n" : "");
@@ -207,13 +217,15 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
                                  {"bubble", '>'},
                                  {"of tensors", '>', "peak memory"},
                                  {"per million " + std::string(question.unit()), '>', cost_unit(question)}});
+  const bool shared = std::ranges::any_of(plans, [](const ScoredPlan& each) { return !each.plan.shares.empty(); });
+  if (shared) columns.push_back({"of copies", '<', "shares"});
   if (stale) columns.push_back({"of the weights", '>', "age"});
   TextTable table(columns);
   for (std::size_t at = 0; at < std::min(plans.size(), most); ++at) {
     const ScoredPlan& score = plans[at];
     const PipelinePlan& plan = score.plan;
     const Parallelism& job = plan.parallelism;
-    std::vector<std::string> row{std::to_string(plan.num_devices()), std::to_string(plan.places)};
+    std::vector<std::string> row{std::to_string(plan.num_devices()), std::to_string(plan.length())};
     for (const auto& [name, degree] : degrees) row.push_back(std::to_string(job.*degree));
     for (std::string& cell : std::vector<std::string>{
              plan.schedule, std::to_string(plan.stages_per_place()), std::to_string(plan.microbatches),
@@ -222,6 +234,7 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
              bytes_text(score.peak_bytes), cost_text(score, question)}) {
       row.push_back(std::move(cell));
     }
+    if (shared) row.push_back(plan.shares.empty() ? "" : shares_text(plan));
     if (stale) row.push_back(ages_text(delays[at], &StageDelays::forward));
     table.add_row(std::move(row));
   }
@@ -252,7 +265,8 @@ std::string plan_line(const PipelinePlan& plan) {
   const std::int64_t per_place = plan.stages_per_place();
   std::string text = plan.schedule.empty() ? "any schedule" : plan.schedule;
   if (plan.replicas.empty()) {
-    text += ", pp " + std::to_string(plan.places);
+    if (plan.copies() > 1) text += ", " + std::to_string(plan.copies()) + " copies of";
+    text += (plan.copies() > 1 ? " pp " : ", pp ") + std::to_string(plan.length());
     if (per_place > 1) text += ", " + std::to_string(per_place) + " stages per device";
   } else {
     text +=
@@ -266,6 +280,7 @@ std::string plan_line(const PipelinePlan& plan) {
   if (job.zero != ZeroStage::kNone) text += ", ZeRO " + std::to_string(static_cast<int>(job.zero));
   text += ", " + count(plan.microbatches, "microbatch", "microbatches") + " of " +
           count(job.microbatch_size, "sample", "samples");
+  if (!plan.shares.empty()) text += " shared " + shares_text(plan);
   if (!plan.choices.sharded.empty()) text += ", ZeRO 3 of " + counts_text(plan.choices.sharded) + " layers";
   if (!plan.choices.offloaded.empty()) text += ", " + counts_text(plan.choices.offloaded) + " % of stashes on the host";
   if (!plan.choices.recomputed.empty()) {

@@ -83,6 +83,7 @@ std::string plan_json(const Planner& planner, const PlanProblem& problem, const 
     row["load_ns"] = stage.load_ns;
     json["stages"].push_back(std::move(row));
   }
+  if (!plan.shares.empty()) json["shares"] = plan.shares;
   if (!plan.remarks.empty()) json["remarks"] = plan.remarks;
   return json.dump(2) + "\n";
 }

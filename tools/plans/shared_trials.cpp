@@ -25,7 +25,8 @@ TrialJson trial_to_json(const PlanTrial& trial) {
                           made.of_stages.recomputed,
                           made.of_stages.sharded,
                           made.of_stages.offloaded};
-  return {score, trial.roomier.bounds, trial.refused, trial.simulated, trial.skipped, choices, trial.spare_bytes};
+  return {score,   trial.roomier.bounds, trial.refused, trial.simulated, trial.skipped,
+          choices, trial.spare_bytes,    trial.shares};
 }
 
 PlanTrial trial_from_json(const TrialJson& json) {
@@ -52,14 +53,15 @@ PlanTrial trial_from_json(const TrialJson& json) {
                               .sharded = choices[5].get<std::vector<std::int32_t>>(),
                               .offloaded = choices[6].get<std::vector<std::int32_t>>()}};
   trial.spare_bytes = json[6].get<std::vector<std::int64_t>>();
+  trial.shares = json[7].get<std::vector<std::int64_t>>();
   return trial;
 }
 
 /// Degrees by their number in `ranges`.
 TrialJson plan_to_json(const PipelinePlan& plan, const PlanRanges& ranges) {
   const auto degrees = std::ranges::find(ranges.parallelisms, plan.parallelism) - ranges.parallelisms.begin();
-  return {degrees,     plan.places,           plan.microbatches, plan.schedule,
-          plan.chunks, plan.partition.bounds, plan.order,        plan.replicas};
+  return {degrees,    plan.places,   plan.microbatches, plan.schedule, plan.chunks, plan.partition.bounds,
+          plan.order, plan.replicas, plan.shares};
 }
 
 PipelinePlan plan_from_json(const TrialJson& json, const PlanRanges& ranges) {
@@ -70,7 +72,8 @@ PipelinePlan plan_from_json(const TrialJson& json, const PlanRanges& ranges) {
           .chunks = json[4].get<std::int32_t>(),
           .partition = Partition{json[5].get<std::vector<std::size_t>>()},
           .order = json[6].get<std::vector<std::int32_t>>(),
-          .replicas = json[7].get<std::vector<std::int32_t>>()};
+          .replicas = json[7].get<std::vector<std::int32_t>>(),
+          .shares = json[8].get<std::vector<std::int64_t>>()};
 }
 
 }  // namespace

@@ -233,6 +233,11 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
                    chain_bound(prices, places, microbatches, kinds)});
 }
 
+Ticks held_bound(const LayerPrices& prices, const std::vector<double>& speed, std::int64_t microbatches,
+                 const ScheduleKinds& kinds) {
+  return shared_bound(prices, speed, microbatches, kinds.sliced ? std::nullopt : std::optional<Ticks>(0));
+}
+
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches) {
   Ticks bound = std::numeric_limits<Ticks>::max();
   std::vector<double> speed = largest_of(prices.speed, prices.speed.size());

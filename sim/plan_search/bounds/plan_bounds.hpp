@@ -68,6 +68,11 @@ class LeastPasses {
 Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
                   const ScheduleKinds& kinds);
 
+/// Whatever the cut and the holders of every stage on places of `speed`, all of which are used: the same but for the
+/// largest layer and the crossing.
+Ticks held_bound(const LayerPrices& prices, const std::vector<double>& speed, std::int64_t microbatches,
+                 const ScheduleKinds& kinds);
+
 /// Whatever the cut, the holders of every stage (each microbatch of it on one of them) and their order: the same but
 /// for the largest layer and the crossing, over all places that `prices` knows. Every holder makes an update of its
 /// own.

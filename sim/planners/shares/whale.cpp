@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,13 @@ Plan plan_whale(const PlanProblem& problem) {
   const auto each = static_cast<double>(chain.total(0, chain.size()));
   const auto states = static_cast<std::int64_t>(kStateCopies) * chain.parameters(0, chain.size());
   const std::int64_t kept = std::max<std::int64_t>(1, chain.activations(0, chain.size()));
-  const std::int64_t room = problem.memory_bytes > 0 ? (problem.memory_bytes - states) / kept : problem.microbatches;
-  if (problem.memory_bytes > 0 && room * n < problem.microbatches) {
+  std::vector<std::int64_t> room;
+  for (std::int32_t device = 0; device < n; ++device) {
+    const std::int64_t memory = problem.memory_of(device);
+    const std::int64_t most = memory > 0 ? std::max<std::int64_t>(0, memory - states) / kept : problem.microbatches;
+    room.push_back(std::min(most, problem.microbatches));
+  }
+  if (std::accumulate(room.begin(), room.end(), std::int64_t{0}) < problem.microbatches) {
     throw Error("whale: " + std::to_string(problem.microbatches) +
                 " microbatches do not fit into the memory of the devices together");
   }
@@ -31,7 +37,7 @@ Plan plan_whale(const PlanProblem& problem) {
   for (std::int64_t given = 0; given < problem.microbatches; ++given) {
     std::size_t first = shares.size();
     for (std::size_t device = 0; device < shares.size(); ++device) {
-      if (shares[device] >= room) continue;
+      if (shares[device] >= room[device]) continue;
       if (first == shares.size() || done(device) < done(first)) first = device;
     }
     ++shares[first];
@@ -51,6 +57,7 @@ Plan plan_whale(const PlanProblem& problem) {
   plan.states = problem.microbatches;
   plan.stages.push_back(chain_stage(chain, 0, chain.size(), n));
   plan.stages.back().load_ns = longest;
+  if (!problem.speed.empty() || !problem.memory_by_device.empty()) plan.shares = shares;
   plan.remarks.push_back(text);
   return plan;
 }

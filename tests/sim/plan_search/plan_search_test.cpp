@@ -16,32 +16,18 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_queue.hpp"
 #include "tests/support/every_plan.hpp"
-#include "tests/support/profiled_network.hpp"
+#include "tests/support/small_plan_jobs.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
 namespace {
 
 using namespace plumb;
+using plumb::testing::drawn_between;
+using plumb::testing::drawn_network;
 using plumb::testing::fastest_of_all;
-using plumb::testing::profiled_network;
+using plumb::testing::profiled_job;
 using Random = std::mt19937;
-
-std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
-  return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
-}
-
-Network random_network(Random& random, std::size_t layers) {
-  return profiled_network("random", layers, [&](std::size_t) {
-    return ProfiledFigures{.f_ns = between(random, 100, 2000),
-                           .i_ns = between(random, 100, 2000),
-                           .w_ns = between(random, 0, 2000),
-                           .parameter_bytes = between(random, 1, 50) * 4000,
-                           .output_bytes = between(random, 1, 50) * 1000,
-                           .kept_for_input_grad_bytes = between(random, 0, 20) * 1000,
-                           .kept_for_weight_grad_bytes = between(random, 0, 20) * 1000};
-  });
-}
 
 Cluster random_cluster(Random& random, std::int32_t nodes, std::int32_t per_node) {
   Cluster cluster;
@@ -54,20 +40,13 @@ Cluster random_cluster(Random& random, std::int32_t nodes, std::int32_t per_node
                                .memory_bytes = random() % 2 == 0 ? 5'000'000 : 1'700'000,
                                .speed = random() % 2 == 0 ? 1.0 : 0.625});
   }
-  cluster.intra_node = {.latency_ns = between(random, 0, 100), .bytes_per_s = 1e12};
-  cluster.inter_node = {.latency_ns = between(random, 100, 1000), .bytes_per_s = 5e10};
+  cluster.intra_node = {.latency_ns = drawn_between(random, 0, 100), .bytes_per_s = 1e12};
+  cluster.inter_node = {.latency_ns = drawn_between(random, 100, 1000), .bytes_per_s = 5e10};
   cluster.finish();
   return cluster;
 }
 
 const std::vector<std::string> kSchedules{"1f1b", "gpipe", "zb-h1", "zb-v", "interleaved", "chimera", "zb-1p"};
-
-PlanJob job_of(const Network& network, const Cluster& cluster, std::int64_t batch) {
-  return {.num_layers = network.layers.size(),
-          .num_devices = static_cast<std::int64_t>(cluster.devices.size()),
-          .batch = batch,
-          .price = job_pricing(network, cluster, std::nullopt, {})};
-}
 
 }  // namespace
 
@@ -75,7 +54,7 @@ TEST_CASE("when the time is over the first plan that fits is the answer, and no 
   Random random(3);
   Cluster cluster = random_cluster(random, 1, 4);
   for (DeviceSpec& device : cluster.devices) device.memory_bytes = 0;
-  const PlanJob job = job_of(random_network(random, 6), cluster, 8);
+  const PlanJob job = profiled_job(drawn_network(random, 6), cluster, 8);
   PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3, 4}, .chunks = {2}};
   ranges.schedules = kSchedules;
   PlanEffort effort;
@@ -91,7 +70,7 @@ TEST_CASE("choices of degrees that are not priced in time are counted, and nothi
   constexpr std::int64_t kBatch = 5040;  // with many divisors
   const Network network = load_network("gpt-tiny");
   const Cluster cluster = load_cluster("a100-1x4");
-  PlanJob job = job_of(network, cluster, kBatch);
+  PlanJob job = profiled_job(network, cluster, kBatch);
   std::mutex mutex;
   std::set<std::pair<std::int64_t, std::int64_t>> priced;  // data ranks and microbatch sizes
   job.price = [&, price = job.price](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
@@ -155,9 +134,9 @@ TEST_CASE("on small instances the answer is the best of all plans, and proved") 
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const Network network = random_network(random, static_cast<std::size_t>(between(random, 2, 5)));
+    const Network network = drawn_network(random, static_cast<std::size_t>(drawn_between(random, 2, 5)));
     const Cluster cluster = random_cluster(random, 1 + static_cast<std::int32_t>(seed % 2), seed % 3 == 0 ? 1 : 2);
-    const PlanJob job = job_of(network, cluster, between(random, 1, 5));
+    const PlanJob job = profiled_job(network, cluster, drawn_between(random, 1, 5));
     const auto places = static_cast<std::int32_t>(cluster.devices.size());
     PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {}, .chunks = {2}};
     ranges.schedules = kSchedules;
@@ -185,9 +164,9 @@ TEST_CASE("without room for all cuts the bound still holds and the same input gi
   for (std::uint32_t seed = 21; seed <= 23; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const Network network = random_network(random, 6);
+    const Network network = drawn_network(random, 6);
     const Cluster cluster = random_cluster(random, 2, 2);
-    const PlanJob job = job_of(network, cluster, 6);
+    const PlanJob job = profiled_job(network, cluster, 6);
     PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3}, .chunks = {2}};
     ranges.schedules = {"1f1b", "zb-h1"};
     const std::int64_t fastest = fastest_of_all(job, ranges);
@@ -204,10 +183,10 @@ TEST_CASE("without room for all cuts the bound still holds and the same input gi
 
 TEST_CASE("seeds are never beaten by the answer's absence: it is at least as good as each of them") {
   Random random(5);
-  const Network network = random_network(random, 6);
+  const Network network = drawn_network(random, 6);
   Cluster cluster = random_cluster(random, 1, 3);
   for (DeviceSpec& device : cluster.devices) device.memory_bytes = 0;
-  const PlanJob job = job_of(network, cluster, 6);
+  const PlanJob job = profiled_job(network, cluster, 6);
   PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {3}, .chunks = {2}};
   ranges.schedules = {"gpipe"};
   const PipelinePlan seed{.parallelism = ranges.parallelisms[0],
@@ -224,15 +203,15 @@ TEST_CASE("seeds are never beaten by the answer's absence: it is at least as goo
 
 TEST_CASE("a job that cannot be says why, and one that does not fit says what misses how many bytes") {
   Random random(3);
-  const Network network = random_network(random, 4);
+  const Network network = drawn_network(random, 4);
   Cluster cluster = random_cluster(random, 1, 2);
   PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 4}}, .places = {2}, .chunks = {2}};
-  CHECK_THROWS_WITH_AS(search_plan(job_of(network, cluster, 6), ranges, {}),
+  CHECK_THROWS_WITH_AS(search_plan(profiled_job(network, cluster, 6), ranges, {}),
                        "plan: no choice of degrees, microbatch size and stages divides the batch of 6 on 2 devices",
                        Error);
   ranges.parallelisms.front().microbatch_size = 1;
   for (DeviceSpec& device : cluster.devices) device.memory_bytes = 1000;
-  const PlanAnswer answer = search_plan(job_of(network, cluster, 6), ranges, {});
+  const PlanAnswer answer = search_plan(profiled_job(network, cluster, 6), ranges, {});
   CHECK(answer.best.empty());
   REQUIRE(answer.closest);
   CHECK(answer.closest->excess_bytes > 0);
@@ -241,11 +220,11 @@ TEST_CASE("a job that cannot be says why, and one that does not fit says what mi
 
 TEST_CASE("the front holds what nothing else equals in step, peak and devices") {
   Random random(7);
-  const Network network = random_network(random, 5);
+  const Network network = drawn_network(random, 5);
   Cluster cluster = random_cluster(random, 1, 3);
   for (DeviceSpec& device : cluster.devices) device.memory_bytes = 0;
   PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1, 2, 3}, .chunks = {2}};
-  const PlanAnswer answer = search_plan(job_of(network, cluster, 4), ranges, {});
+  const PlanAnswer answer = search_plan(profiled_job(network, cluster, 4), ranges, {});
   REQUIRE(!answer.front.empty());
   for (const ScoredPlan& a : answer.front) {
     for (const ScoredPlan& b : answer.front) {

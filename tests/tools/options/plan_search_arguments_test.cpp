@@ -8,6 +8,7 @@
 #include "models/ground/error.hpp"
 #include "models/network/vocabulary_rows.hpp"
 #include "tests/support/source_directory.hpp"
+#include "tools/options/plan_arguments.hpp"
 #include "tools/options/plan_runtimes.hpp"
 
 TEST_SUITE_BEGIN("tools");
@@ -116,6 +117,33 @@ TEST_CASE("gradients are reduced beside the last backward where torchtitan alway
   };
   CHECK(overlaps("torchtitan"));
   CHECK_FALSE(overlaps("megatron"));
+}
+
+TEST_CASE("copies with shares are searched unless data ranks or a system are asked for") {
+  PlanSearchArguments arguments = asked("gpt2-small", "");
+  CHECK(plan_question(arguments).ranges.copies.size() == 15);
+  arguments.data = "2";
+  CHECK(plan_question(arguments).ranges.copies.empty());
+  arguments.copies = "2,4";
+  CHECK(plan_question(arguments).ranges.copies == std::vector<std::int32_t>{2, 4});
+  arguments.runtime = "megatron";
+  CHECK_THROWS_WITH_AS(plan_question(arguments), "plan: --copies: no system shares a batch so, expected --runtime none",
+                       Error);
+  arguments.copies.clear();
+  CHECK(plan_question(arguments).ranges.copies.empty());
+}
+
+TEST_CASE("published planners see really unlike devices as faster and slower ones, with the memory of each") {
+  PlanArguments arguments;
+  arguments.network = "gpt2-small";
+  arguments.cluster = testing::in_source("tools/examples/a100_v100.json");
+  const PlanProblem problem = plan_problem(arguments);
+  CHECK(problem.speed[3] == 1);
+  CHECK(problem.speed[4] == doctest::Approx(125e12 * 0.4 / (312e12 * 0.6)));
+  CHECK(problem.memory_bytes == 16'000'000'000);
+  CHECK(problem.memory_of(0) == 80'000'000'000);
+  arguments.memory = "8GiB";
+  CHECK(plan_problem(arguments).memory_of(0) == std::int64_t{8} << 30);
 }
 
 TEST_SUITE_END();

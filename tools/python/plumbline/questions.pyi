@@ -221,6 +221,7 @@ def plan(
     ep: _Several = ...,
     dp: _Several = ...,
     pp: _Several = ...,
+    copies: _Several = ...,
     microbatch_size: _Several = ...,
     chunks: _Several = ...,
     cut: _Value = ...,

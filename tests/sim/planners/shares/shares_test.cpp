@@ -105,6 +105,9 @@ TEST_CASE(
   CHECK(plan.claimed_ns == doctest::Approx(6.0 * static_cast<double>(graph.nodes[0].total_ns())));
   problem.memory_bytes = 50;
   CHECK(make_plan(find_planner("whale"), problem).remarks == std::vector<std::string>{"shares of the batch: 5 4"});
+  problem.memory_by_device = {30, 0};
+  CHECK(make_plan(find_planner("whale"), problem).shares == std::vector<std::int64_t>{3, 6});
+  problem.memory_by_device.clear();
   problem.memory_bytes = 40;
   CHECK(error_message([&] { make_plan(find_planner("whale"), problem); }) ==
         "whale: 9 microbatches do not fit into the memory of the devices together");
