@@ -90,7 +90,8 @@ struct KernelRates {
   /// Whether the device multiplies in this format: faster than in 16 bits, or nothing is known of it.
   bool has_format(MatrixFormat format) const;
 
-  /// Seconds of a collective of `group`, whose links are those of the cluster; 0 for one rank, and where nothing is sent.
+  /// Seconds of a collective of `group`, whose links are those of the cluster; 0 for one rank, and where nothing is
+  /// sent.
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const;
 
   /// The largest peak of tensors that fits into `memory_bytes` beside context, libraries and the allocator's headroom;
