@@ -175,19 +175,19 @@ ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostD
 void SearchQuestion::choose_placement(ScheduleSearch& search) const {
   const bool several = search.params.num_devices > 1;
   const bool any = placement.empty();
-  const auto shape = any ? PipelineShape::kStraight : choice<PipelineShape>(kPipelineShapes, "placement", placement);
-  search.straight = any || shape == PipelineShape::kStraight;
-  search.looped = (any || shape == PipelineShape::kLooped) && several;
-  search.in_v = (any || shape == PipelineShape::kV) && several;
+  const auto placed = any ? PipelineShape::kStraight : choice<PipelineShape>(kPipelineShapes, "placement", placement);
+  search.straight = any || placed == PipelineShape::kStraight;
+  search.looped = (any || placed == PipelineShape::kLooped) && several;
+  search.in_v = (any || placed == PipelineShape::kV) && several;
   if (search.start || !chunks) return;
   search.chunks = static_cast<std::int32_t>(*chunks);
-  const bool suits = any || (shape == PipelineShape::kStraight && *chunks == 1) ||
-                     (shape == PipelineShape::kLooped && *chunks > 1) || (shape == PipelineShape::kV && *chunks == 2);
+  const bool suits = any || (placed == PipelineShape::kStraight && *chunks == 1) ||
+                     (placed == PipelineShape::kLooped && *chunks > 1) || (placed == PipelineShape::kV && *chunks == 2);
   if (!suits) {
     throw Error("search: " + std::to_string(*chunks) + " stages per device: placement " + placement + " expected " +
-                (shape == PipelineShape::kStraight ? "1"
-                 : shape == PipelineShape::kV      ? "2"
-                                                   : "at least 2"));
+                (placed == PipelineShape::kStraight ? "1"
+                 : placed == PipelineShape::kV      ? "2"
+                                                    : "at least 2"));
   }
 }
 

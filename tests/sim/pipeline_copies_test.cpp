@@ -11,7 +11,7 @@
 #include "schedules/document/schedule_io.hpp"
 #include "tests/support/simulated.hpp"
 
-TEST_SUITE_BEGIN("schedules");
+TEST_SUITE_BEGIN("sim");
 
 namespace plumb::testing {
 namespace {
