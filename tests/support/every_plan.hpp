@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,16 +31,21 @@ inline std::vector<std::vector<std::int32_t>> every_order(std::int32_t places, s
   return orders;
 }
 
+/// `plan` as simulated; nothing where there is no such schedule.
+inline std::optional<SimulatedPlan> simulated_if_possible(const PipelinePlan& plan, const PlanJob& job) {
+  try {
+    return simulate_plan(plan, job.price);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 /// Simulates `plan` and checks all bounds on it. Its step, 0 where it does not fit or cannot be.
 inline std::int64_t checked_step(const PlanJob& job, const PipelinePlan& plan, const LayerPrices& prices,
                                  const ScheduleVariant& variant) {
-  SimulatedPlan simulated;
-  try {
-    simulated = simulate_plan(plan, job.price);
-  } catch (const Error&) {
-    return 0;
-  }
-  const ScoredPlan& score = simulated.score;
+  const std::optional<SimulatedPlan> simulated = simulated_if_possible(plan, job);
+  if (!simulated) return 0;
+  const ScoredPlan& score = simulated->score;
   const auto of_setup = variant.asynchronous ? steady_setup_bound(prices, plan.places, plan.microbatches)
                                              : setup_bound(prices, plan.places, plan.microbatches, kinds_of({variant}));
   if (!variant.asynchronous && score.fits()) {
@@ -47,8 +53,8 @@ inline std::int64_t checked_step(const PlanJob& job, const PipelinePlan& plan, c
   }
   const auto of_placement = variant.asynchronous ? steady_placement_bound : placement_bound;
   CHECK((!score.fits() || score.step_ns >= of_setup));
-  CHECK(score.step_ns >= of_placement(simulated.stages, simulated.schedule.placement, plan.microbatches));
-  CHECK(score.excess_bytes >= std::ranges::max(excess_by_place(simulated.stages, simulated.schedule)));
+  CHECK(score.step_ns >= of_placement(simulated->stages, simulated->schedule.placement, plan.microbatches));
+  CHECK(score.excess_bytes >= std::ranges::max(excess_by_place(simulated->stages, simulated->schedule)));
   CHECK(score.excess_bytes >= missing_bytes(prices, plan.places));
   return score.fits() ? score.step_ns : 0;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -47,21 +48,17 @@ Cluster unlike_cluster(Random& random, std::int32_t nodes, std::int32_t per_node
 /// Simulates `plan` and checks the bounds of copies on it. Its step, 0 where it does not fit or cannot be.
 std::int64_t checked_copies(const PlanJob& job, const PipelinePlan& plan, const LayerPrices& prices,
                             const ScheduleVariant& variant) {
-  SimulatedPlan simulated;
-  try {
-    simulated = simulate_plan(plan, job.price);
-  } catch (const Error&) {
-    return 0;
-  }
-  const ScoredPlan& score = simulated.score;
+  const std::optional<SimulatedPlan> simulated = simulated_if_possible(plan, job);
+  if (!simulated) return 0;
+  const ScoredPlan& score = simulated->score;
   const std::int32_t length = plan.length();
-  CHECK(score.excess_bytes >= std::ranges::max(excess_by_place(simulated.stages, simulated.schedule)));
+  CHECK(score.excess_bytes >= std::ranges::max(excess_by_place(simulated->stages, simulated->schedule)));
   const CopiesPlacement placement = placement_of_copies(variant, plan.order, plan.copies());
   if (!placement.empty()) {
-    CHECK(score.step_ns >= copies_bound(simulated.stages, placement, plan.shares));
-    const auto least = least_bounded_shares(simulated.stages, placement, plan.microbatches);
+    CHECK(score.step_ns >= copies_bound(simulated->stages, placement, plan.shares));
+    const auto least = least_bounded_shares(simulated->stages, placement, plan.microbatches);
     CHECK(std::accumulate(least.begin(), least.end(), std::int64_t{0}) == plan.microbatches);
-    CHECK(copies_bound(simulated.stages, placement, least) <= copies_bound(simulated.stages, placement, plan.shares));
+    CHECK(copies_bound(simulated->stages, placement, least) <= copies_bound(simulated->stages, placement, plan.shares));
   }
   if (!score.fits()) return 0;
   const ScheduleKinds kinds = kinds_of({variant});
