@@ -100,7 +100,7 @@ DeviceOrders orders_of(const PlanSetup& setup, std::size_t most) {
   if (!orders.complete) {
     for (std::vector<std::int32_t>& order : orders.orders) sort_copies(order, setup.copies);
     std::ranges::sort(orders.orders);
-    orders.orders.erase(std::ranges::unique(orders.orders).begin(), orders.orders.end());
+    orders.orders.erase(std::unique(orders.orders.begin(), orders.orders.end()), orders.orders.end());
     return orders;
   }
   using Make = std::pair<double, std::int64_t>;
