@@ -1,5 +1,6 @@
 #include "models/cluster/cluster.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace plumb {
@@ -49,6 +50,13 @@ struct HostLinks {
   std::int32_t count() const { return switches * ways + (memory ? 1 : 0); }
 };
 
+/// The number of `device` in its node.
+std::int32_t place_in_node(const Cluster& cluster, std::int32_t device) {
+  if (cluster.nodes.empty()) return device % cluster.devices_per_node;
+  const auto first = std::ranges::lower_bound(cluster.nodes, cluster.node_of(device));
+  return device - static_cast<std::int32_t>(first - cluster.nodes.begin());
+}
+
 void add_host_links(Cluster& cluster, std::int32_t nodes) {
   const HostLinks links(cluster);
   for (std::int32_t node = 0; node < nodes; ++node) {
@@ -72,10 +80,11 @@ void Cluster::finish() {
   const auto together = [](const Network& network) {
     return network.shared_bytes_per_s > 0 ? network.shared_bytes_per_s : network.bytes_per_s;
   };
-  assert(devices_per_node > 0 && devices.size() % static_cast<std::size_t>(devices_per_node) == 0);
+  assert(devices_per_node > 0);
+  assert(nodes.empty() ? devices.size() % static_cast<std::size_t>(devices_per_node) == 0
+                       : nodes.size() == devices.size() && std::ranges::is_sorted(nodes));
   shared_links.clear();
-  const auto nodes = static_cast<std::int32_t>(devices.size()) / devices_per_node;
-  for (std::int32_t node = 0; node < nodes; ++node) {
+  for (std::int32_t node = 0; node < num_nodes(); ++node) {
     const std::string prefix = "node" + std::to_string(node);
     if (intra_node.shared) shared_links.push_back({prefix + ".bus", together(intra_node)});
     if (!inter_node.shared) continue;
@@ -86,13 +95,13 @@ void Cluster::finish() {
       shared_links.push_back({prefix + ".in", together(inter_node)});
     }
   }
-  add_host_links(*this, nodes);
+  add_host_links(*this, num_nodes());
 }
 
 Route Cluster::route(DeviceId src, DeviceId dst) const {
   assert(src != dst && index(src) < devices.size() && index(dst) < devices.size());
-  const std::int32_t src_node = static_cast<std::int32_t>(src) / devices_per_node;
-  const std::int32_t dst_node = static_cast<std::int32_t>(dst) / devices_per_node;
+  const std::int32_t src_node = node_of(static_cast<std::int32_t>(src));
+  const std::int32_t dst_node = node_of(static_cast<std::int32_t>(dst));
   const bool inside = src_node == dst_node;
   const Network& network = inside ? intra_node : inter_node;
   Route route{network.latency_ns, network.bytes_per_s, {}, network.half_duplex && !network.shared};
@@ -103,11 +112,10 @@ Route Cluster::route(DeviceId src, DeviceId dst) const {
 
 Route Cluster::host_route(DeviceId device, bool to_host) const {
   assert(index(device) < devices.size() && host_link.bytes_per_s > 0);
-  const auto nodes = static_cast<std::int32_t>(devices.size()) / devices_per_node;
-  const std::int32_t node = static_cast<std::int32_t>(device) / devices_per_node;
-  const std::int32_t place = static_cast<std::int32_t>(device) % devices_per_node;
+  const std::int32_t node = node_of(static_cast<std::int32_t>(device));
+  const std::int32_t place = place_in_node(*this, static_cast<std::int32_t>(device));
   const HostLinks links(*this);
-  const std::int32_t first = nodes * links_per_node(*this) + node * links.count();
+  const std::int32_t first = num_nodes() * links_per_node(*this) + node * links.count();
   Route route{host_link.latency_ns, host_link.bytes_per_s, {}, false};
   if (links.switches > 0) {
     const std::int32_t way = links.ways == 1 || to_host ? 0 : 1;

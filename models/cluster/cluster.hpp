@@ -73,15 +73,24 @@ struct Cluster {
   };
 
   std::string name;
-  std::string source;               ///< where the figures come from
-  std::vector<DeviceSpec> devices;  ///< node by node
-  std::int32_t devices_per_node = 1;
+  std::string source;                 ///< where the figures come from
+  std::vector<DeviceSpec> devices;    ///< node by node
+  std::int32_t devices_per_node = 1;  ///< of unlike nodes: the most
+  /// By device: its node, from 0 in order, where nodes have unlike numbers of devices; empty: as many in each.
+  std::vector<std::int32_t> nodes;
   Network intra_node;
   Network inter_node;
   HostLink host_link;
   RuntimeCosts runtime;                  ///< of what runs schedules there, where costs have none of their own
   Contention contention;                 ///< between devices of a node; empty: there is none
   std::vector<SharedLink> shared_links;  ///< filled by `finish()`
+
+  std::int32_t node_of(std::int32_t device) const {
+    return nodes.empty() ? device / devices_per_node : nodes[static_cast<std::size_t>(device)];
+  }
+  std::int32_t num_nodes() const {
+    return nodes.empty() ? static_cast<std::int32_t>(devices.size()) / devices_per_node : nodes.back() + 1;
+  }
 
   /// Derives `shared_links` from the networks. Call once after the fields are set.
   void finish();

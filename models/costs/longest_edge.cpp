@@ -10,7 +10,9 @@ namespace plumb {
 std::int64_t largest_message(const StageCosts& costs) {
   if (costs.message_bytes > 0) return costs.message_bytes;
   std::int64_t bytes = 0;
-  for (const StageMemory& stage : costs.memory) bytes = std::max({bytes, stage.output_bytes, stage.input_grad_bytes});
+  for (const StageMemory& stage : costs.memory) {
+    bytes = std::max({bytes, stage.message_bytes(false), stage.message_bytes(true)});
+  }
   return bytes;
 }
 

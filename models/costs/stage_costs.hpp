@@ -52,7 +52,11 @@ struct StageMemory {
   std::int64_t output_bytes = 0;       ///< value handed to the next stage (0 on the last stage)
   std::int64_t output_grad_bytes = 0;  ///< gradient received from the next stage; freed at the end of I
   std::int64_t input_grad_bytes = 0;   ///< gradient handed to the previous stage
-  std::int64_t logit_bytes = 0;        ///< what the head makes its loss of (0 on all stages but the last)
+  /// What a link carries of output and gradient of the input, where neighbouring stages have unlike tensor degrees and
+  /// the ranks of one of them send or receive more than they hold or keep. 0: the value itself.
+  std::int64_t sent_output_bytes = 0;
+  std::int64_t sent_input_grad_bytes = 0;
+  std::int64_t logit_bytes = 0;  ///< what the head makes its loss of (0 on all stages but the last)
 
   // Inside one action.
   std::int64_t workspace_f_bytes = 0;
@@ -60,6 +64,12 @@ struct StageMemory {
   std::int64_t workspace_i_bytes = 0;
   std::int64_t workspace_w_bytes = 0;
   std::int64_t workspace_u_bytes = 0;
+
+  /// Of the message to the next stage, or `backward` of that to the one before.
+  std::int64_t message_bytes(bool backward) const {
+    const std::int64_t sent = backward ? sent_input_grad_bytes : sent_output_bytes;
+    return sent > 0 ? sent : backward ? input_grad_bytes : output_bytes;
+  }
   std::int64_t updated_bytes() const { return weight_bytes - frozen_bytes; }  ///< of a version of the weights
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };

@@ -17,6 +17,7 @@
 #include "models/jobs/job_places.hpp"
 #include "models/jobs/job_update.hpp"
 #include "models/jobs/recomputed_layers.hpp"
+#include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/stages/network_costs.hpp"
 
@@ -275,12 +276,18 @@ std::vector<std::int32_t> JobPrices::recomputable(const Partition& partition) co
 }
 
 JobCosts JobPrices::costs(const Partition& partition, std::int32_t places, const StageChoices& choices) const {
+  check_devices(state_->cluster, state_->shape.parallelism, places);
+  JobCosts job = stages(partition, places, choices);
+  job.pipeline = state_->pipeline(places);
+  estimate_host_copies(job.costs, job.pipeline);
+  return job;
+}
+
+JobCosts JobPrices::stages(const Partition& partition, std::int32_t places, const StageChoices& choices) const {
   const Parallelism& parallelism = state_->shape.parallelism;
-  check_devices(state_->cluster, parallelism, places);
   check_counts(partition, choices);
   JobCosts job;
   job.rates = state_->rates;
-  job.pipeline = state_->pipeline(places);
   job.costs.work = state_->work;
   job.stage_update = stage_update_ns(state_->rates, partition.num_stages(), places);
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
@@ -295,7 +302,6 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places, const
   job.costs.layer_forward = state_->passes->layer_forward();
   job.least = state_->least;
   job.costs.from_network = true;
-  estimate_host_copies(job.costs, job.pipeline);
   if (parallelism.adapter_rank > 0) return job;  // a shared weight is frozen like the others
   job.costs.tied = tied_weights(state_->network, partition, parallelism.precision);
   for (TiedWeight& tied : job.costs.tied) {
@@ -307,7 +313,13 @@ JobCosts JobPrices::costs(const Partition& partition, std::int32_t places, const
 
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                    const Parallelism& parallelism, const StageChoices& choices) {
-  return JobPrices(network, machine, parallelism).costs(partition, machine.places, choices);
+  if (!parallelism.has_unlike_tensor()) {
+    return JobPrices(network, machine, parallelism).costs(partition, machine.places, choices);
+  }
+  const JobMachine one_place{machine.cluster, 1, machine.rates};
+  return unlike_job_costs(machine.cluster, parallelism, partition, choices, [&](std::int64_t tensor) {
+    return JobPrices(network, one_place, with_tensor(parallelism, tensor)).stages(partition, machine.places);
+  });
 }
 
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,

@@ -50,7 +50,8 @@ struct JobMachine {
 /// and context ranks, updates, and gathers what ZeRO sharded. Tied weights are those of a tensor rank.
 /// `choices`: what single stages have otherwise; of them, those of layers count here.
 /// Throws `Error` for what cannot be divided, and for clusters with too few devices. Devices of other rates than the
-/// first count as slower or faster by their FLOP/s.
+/// first count as slower or faster by their FLOP/s. Where places have unlike tensor degrees (`unlike_job_costs`),
+/// `choices` say where the stages stand, and nothing else.
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                    const Parallelism& parallelism, const StageChoices& choices = {});
 
@@ -69,6 +70,8 @@ class JobPrices {
   JobPrices& operator=(const JobPrices&) = delete;
 
   JobCosts costs(const Partition& partition, std::int32_t places, const StageChoices& choices = {}) const;
+  /// The same without the machine: the pipeline has no devices, and copies to the host take no time.
+  JobCosts stages(const Partition& partition, std::int32_t places, const StageChoices& choices = {}) const;
 
   /// By stage: how many layers there are that can run again.
   std::vector<std::int32_t> recomputable(const Partition& partition) const;

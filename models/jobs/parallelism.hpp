@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "models/jobs/layer_recompute.hpp"
 #include "models/jobs/shard_groups.hpp"
@@ -60,6 +61,9 @@ struct Parallelism {
   std::int64_t context = 1;
   std::int64_t expert = 1;
   std::int64_t data = 1;
+  /// Tensor ranks of every place of the pipeline, in the order of the cluster, where they are unlike; `tensor` is the
+  /// largest of them. Empty: `tensor` on every place.
+  std::vector<std::int32_t> tensor_by_place{};
   bool sequence_parallel = false;  ///< norms and dropout on 1/tensor of the tokens; reduce-scatter + all-gather
   ZeroStage zero = ZeroStage::kNone;
   ActivationRecompute recompute = ActivationRecompute::kNone;
@@ -113,8 +117,14 @@ struct Parallelism {
   double storage_bytes_per_s = 0;  ///< storage devices keep the state of the optimizer and update it, so many bytes a
                                    ///< second for every device of the job (Smart-Infinity); 0: devices do it themselves
 
-  /// Devices of one pipeline stage.
+  /// Devices of one pipeline stage; where tensor degrees are unlike of the largest.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
+  bool has_unlike_tensor() const { return !tensor_by_place.empty(); }
+  /// Of a place of the pipeline. Requires that there is one.
+  std::int64_t tensor_of(std::int32_t place) const {
+    return has_unlike_tensor() ? tensor_by_place[static_cast<std::size_t>(place)] : tensor;
+  }
+  std::int64_t devices_of(std::int32_t place) const { return tensor_of(place) * context * data; }
   /// Devices that hold the same dense weights.
   std::int64_t replicas() const { return context * data; }
   /// Of the groups of `shard_groups` for dense weights, where ZeRO shards what they are for.

@@ -13,6 +13,8 @@ struct StageChoices {
   std::vector<std::int32_t> sharded{};     ///< its first layers of the network, so many, are sharded as by ZeRO 3
   /// Of 100 microbatches so many leave their stash on the host between forward and backward.
   std::vector<std::int32_t> offloaded{};
+  /// Its place in the pipeline, where places have unlike tensor degrees (`Parallelism::tensor_by_place`).
+  std::vector<std::int32_t> places{};
 
   friend bool operator==(const StageChoices&, const StageChoices&) = default;
 };

@@ -116,8 +116,7 @@ class TransferWriter {
     std::int64_t bytes = 0;
     program_.parts.for_each(producer, [&](std::size_t microbatch, std::size_t slice, std::size_t part) {
       if (!names(consumer, microbatch, slice)) return;
-      const StageMemory& memory = program_.memory_of(producer.stage, part);
-      bytes += is_backward(producer.op) ? memory.input_grad_bytes : memory.output_bytes;
+      bytes += program_.memory_of(producer.stage, part).message_bytes(is_backward(producer.op));
     });
     return bytes;
   }

@@ -20,7 +20,8 @@ std::vector<std::int64_t*> bytes_per_microbatch(StageMemory& memory) {
   return {&memory.input_bytes,           &memory.output_bytes,      &memory.output_grad_bytes,
           &memory.input_grad_bytes,      &memory.workspace_f_bytes, &memory.workspace_b_bytes,
           &memory.workspace_i_bytes,     &memory.workspace_w_bytes, &memory.key_grads_made_bytes,
-          &memory.key_grads_freed_bytes, &memory.logit_bytes};
+          &memory.key_grads_freed_bytes, &memory.logit_bytes,       &memory.sent_output_bytes,
+          &memory.sent_input_grad_bytes};
 }
 
 /// In proportion to the part's length.

@@ -174,8 +174,7 @@ class BlockWriter {
     const Route route = costs_.cluster->route(DeviceId{from}, DeviceId{to});
     std::int64_t bytes = costs_.stages.message_bytes;
     if (bytes == 0 && !costs_.stages.memory.empty()) {
-      const StageMemory& memory = costs_.stages.memory[source];
-      bytes = op == Op::kF ? memory.output_bytes : memory.input_grad_bytes;
+      bytes = costs_.stages.memory[source].message_bytes(op != Op::kF);
     }
     const double sending = route.bytes_per_s > 0 ? static_cast<double>(bytes) / route.bytes_per_s * kNsPerSecond : 0;
     const double ns = static_cast<double>(route.latency_ns) + sending;

@@ -65,7 +65,7 @@ class LoneCopies {
     std::vector<Make> all;
     std::vector<std::int32_t> nodes;
     for (const std::int32_t place : alone(k, 1).order) {
-      const std::int32_t node = place / stages_.pipeline.devices_per_node;
+      const std::int32_t node = stages_.pipeline.node_of(place);
       if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
       const auto at = static_cast<std::size_t>(place);
       all.emplace_back(stages_.pipeline.devices[at].speed, stages_.usable_bytes[at],

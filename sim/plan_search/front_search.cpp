@@ -19,7 +19,9 @@ std::vector<ScoredPlan> search_front(const PlanJob& job, const PlanRanges& range
     PlanRanges some = ranges;
     some.replicated = false;
     some.copies.clear();
-    std::erase_if(some.parallelisms, [size](const Parallelism& each) { return each.devices_per_stage() != size; });
+    std::erase_if(some.parallelisms, [size](const Parallelism& each) {
+      return each.devices_per_stage() != size || each.has_unlike_tensor();
+    });
     for (const std::int32_t places : ranges.places) {
       if (size * places > job.num_devices || (effort.stop && effort.stop())) continue;
       some.places = {places};

@@ -14,6 +14,7 @@
 #include "models/jobs/job_costs.hpp"
 #include "models/jobs/job_passes.hpp"
 #include "models/jobs/job_places.hpp"
+#include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/sources/roofline.hpp"
 #include "sim/plan_search/layer_prices.hpp"
@@ -26,12 +27,15 @@ std::int64_t limit_of(const DeviceSpec& device, const PricingLimits& limits) {
 }
 
 /// Of the devices of every place; empty where they have no prices.
-std::vector<double> place_prices(const Cluster& cluster, std::int64_t devices_per_place, std::size_t places) {
+std::vector<double> place_prices(const Cluster& cluster, const Parallelism& job, std::size_t places) {
   if (cluster.devices.front().price_per_hour <= 0) return {};
   std::vector<double> prices(places);
-  const auto each = static_cast<std::size_t>(devices_per_place);
-  for (std::size_t at = 0; at < std::min(places * each, cluster.devices.size()); ++at) {
-    prices[at / each] += cluster.devices[at].price_per_hour;
+  std::size_t place = 0;
+  for (const PlaceDevices& devices : place_devices(cluster, job, static_cast<std::int32_t>(places))) {
+    for (std::int64_t at = devices.first; at < std::min(devices.end(), std::ssize(cluster.devices)); ++at) {
+      prices[place] += cluster.devices[static_cast<std::size_t>(at)].price_per_hour;
+    }
+    ++place;
   }
   return prices;
 }
@@ -79,6 +83,7 @@ struct ChoiceHash {
     add(choice.microbatch_size);
     add(static_cast<std::int64_t>(choice.zero));
     add(static_cast<std::int64_t>(choice.recompute));
+    for (const std::int32_t tensor : choice.tensor_by_place) add(tensor);
     add((choice.zero_by_layer ? 1 : 0) + (choice.offload_by_stage ? 2 : 0));
     return hash;
   }
@@ -94,6 +99,14 @@ class PricesByChoice {
         alike_(first_alike(network_.layers)) {}
 
   const Cluster& cluster() const { return cluster_; }
+
+  JobCosts costs(const Parallelism& choice, const Partition& partition, std::int32_t places,
+                 const StageChoices& choices) {
+    if (!choice.has_unlike_tensor()) return of(choice)->costs(partition, places, choices);
+    return unlike_job_costs(cluster_, choice, partition, choices, [&](std::int64_t tensor) {
+      return of(with_tensor(choice, tensor))->stages(partition, places);
+    });
+  }
 
   std::shared_ptr<const JobPrices> of(const Parallelism& choice) {
     return known(prices_, choice, [&] {
@@ -133,6 +146,17 @@ class PricesByChoice {
   ByChoice<JobPasses> passes_;
 };
 
+/// What may be chosen for every stage.
+void set_choices(PricesByChoice& known, const Parallelism& parallelism, const Partition& partition,
+                 PricedStages& stages) {
+  if (parallelism.has_unlike_tensor()) return;
+  stages.recomputable = known.of(parallelism)->recomputable(partition);
+  for (std::size_t s = 0; s < partition.num_stages(); ++s) {
+    const LayerRange range = partition.range(s);
+    stages.shardable.push_back(static_cast<std::int32_t>(range.end - range.begin));
+  }
+}
+
 }  // namespace
 
 bool is_profiled(const Network& network) {
@@ -160,30 +184,24 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
       for (StageMemory& memory : stages.costs.memory) {
         if (parallelism.offload_by_stage && choices.offloaded.empty()) memory.stash.clear();
       }
-      stages.price_per_hour = place_prices(cluster, 1, cluster.devices.size());
+      stages.price_per_hour = place_prices(cluster, {}, cluster.devices.size());
       return stages;
     };
   }
   const auto known = std::make_shared<PricesByChoice>(network, cluster, rates);
   return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
                          const StageChoices& choices) {
-    const std::shared_ptr<const JobPrices> prices = known->of(parallelism);
-    JobCosts job = prices->costs(partition, places, choices);
+    JobCosts job = known->costs(parallelism, partition, places, choices);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     stages.least = std::move(job.least);
-    stages.recomputable = prices->recomputable(partition);
-    for (std::size_t s = 0; s < partition.num_stages(); ++s) {
-      const LayerRange range = partition.range(s);
-      stages.shardable.push_back(static_cast<std::int32_t>(range.end - range.begin));
-    }
+    set_choices(*known, parallelism, partition, stages);
     stages.stage_update = job.stage_update;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
     }
     price_host_copies(stages, limits.host_bytes_per_s);
-    stages.price_per_hour =
-        place_prices(known->cluster(), parallelism.devices_per_stage(), stages.pipeline.devices.size());
+    stages.price_per_hour = place_prices(known->cluster(), parallelism, stages.pipeline.devices.size());
     return stages;
   };
 }

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/plan_search/unlike_prices.hpp"
+
 namespace plumb {
 
 std::int64_t held_bytes(const StageMemory& memory) {
@@ -129,13 +131,13 @@ LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const Price
   const auto rate = [](const Cluster::Network& links) {
     return links.bytes_per_s > 0 ? links.bytes_per_s : std::numeric_limits<double>::infinity();
   };
-  const bool one_node = places <= whole.pipeline.devices_per_node;
+  const bool one_node = whole.pipeline.node_of(places - 1) == whole.pipeline.node_of(0);
   prices.near_is_better = one_node || (near.latency_ns <= far.latency_ns && rate(near) >= rate(far));
   for (std::int32_t place = 0; place < places; ++place) {
     const auto at = static_cast<std::size_t>(place);
     prices.speed.push_back(whole.pipeline.devices[at].speed);
     prices.usable_bytes.push_back(whole.usable_bytes[at]);
-    prices.node.push_back(place / whole.pipeline.devices_per_node);
+    prices.node.push_back(whole.pipeline.node_of(place));
     if (!whole.price_per_hour.empty()) prices.price.push_back(whole.price_per_hour[at]);
   }
   return prices;
@@ -158,11 +160,38 @@ Ticks least_messages(const LayerPrices& prices, std::int32_t places, std::int64_
   return crossings * prices.crossing + (std::max(changes, crossings) - crossings) * prices.hop;
 }
 
+PricedStages priced_layers(const PlanJob& job, const Parallelism& parallelism, const Partition& finest,
+                           std::int32_t places) {
+  PricedStages layers = job.price(parallelism, finest, places, {});
+  if (parallelism.activation_bits == 0) return layers;
+  Parallelism plain = parallelism;
+  plain.activation_bits = plain.activation_grad_bits = 0;
+  layers.costs.times = job.price(plain, finest, places, {}).costs.times;
+  return layers;
+}
+
+namespace {
+
+AloneAndPaired unlike_layer_prices(const PlanJob& job, const Parallelism& parallelism) {
+  const OptimisticMachine machine = optimistic_machine(job, parallelism);
+  const auto places = static_cast<std::int32_t>(parallelism.tensor_by_place.size());
+  AloneAndPaired both{.alone = prices_of(job, machine.alone.whole, machine.alone.layers, places),
+                      .paired = prices_of(job, machine.paired.whole, machine.paired.layers, places)};
+  for (LayerPrices* prices : {&both.alone, &both.paired}) {
+    prices->time_scale = machine.time_scale;
+    prices->memory_scale = machine.memory_scale;
+  }
+  return both;
+}
+
+}  // namespace
+
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places) {
+  if (parallelism.has_unlike_tensor()) return unlike_layer_prices(job, parallelism);
   PricedStages whole = job.price(parallelism, Partition{{0, job.num_layers}}, places, {});
   Partition finest;
   for (std::size_t layer = 0; layer <= job.num_layers; ++layer) finest.bounds.push_back(layer);
-  PricedStages layers = job.price(parallelism, finest, places, {});
+  PricedStages layers = priced_layers(job, parallelism, finest, places);
   for (PricedStages* priced : {&whole, &layers}) {
     for (StageTimes& times : priced->costs.times) times.u -= priced->stage_update;
   }

@@ -50,6 +50,9 @@ struct LayerPrices {
   std::int64_t least_gradient_bytes = 0;  ///< that all stages together sum beside weights that several layers share
   bool again_takes_all = false;           ///< to run a forward again takes no less than the forward
   bool in_order = false;                  ///< places keep the cluster's order
+  /// By place, of unlike tensor degrees: `OptimisticMachine`; empty: 1 everywhere.
+  std::vector<double> time_scale{};
+  std::vector<double> memory_scale{};
   bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
@@ -82,6 +85,11 @@ std::vector<T> largest_of(const std::vector<T>& values, std::size_t count) {
   sorted.resize(count);
   return sorted;
 }
+
+/// Every stage of `finest` with a single layer. Passes are without what coding of compressed messages takes at both
+/// ends: a stage of more layers codes no more.
+PricedStages priced_layers(const PlanJob& job, const Parallelism& parallelism, const Partition& finest,
+                           std::int32_t places);
 
 /// Takes the communication out of all passes: a pair computes both halves one after the other and may hide the rest.
 void hide_communication(StageCosts& costs);

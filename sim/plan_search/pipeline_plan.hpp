@@ -39,7 +39,12 @@ struct PipelinePlan {
   std::int64_t stages_per_place() const {
     return replicas.empty() ? static_cast<std::int64_t>(partition.num_stages()) / std::max(1, length()) : 1;
   }
-  std::int64_t num_devices() const { return places * parallelism.devices_per_stage(); }
+  std::int64_t num_devices() const {
+    if (!parallelism.has_unlike_tensor()) return places * parallelism.devices_per_stage();
+    std::int64_t all = 0;
+    for (const std::int32_t place : order) all += parallelism.devices_of(place);
+    return all;
+  }
   friend bool operator==(const PipelinePlan&, const PipelinePlan&) = default;
 };
 
@@ -48,6 +53,15 @@ inline std::string shares_text(const PipelinePlan& plan) {
   std::string text;
   for (const std::int64_t share : plan.shares) text += (text.empty() ? "" : "-") + std::to_string(share);
   return text;
+}
+
+/// Tensor ranks of every position of the pipeline, "2-2-4-4"; of all in one number where they are alike.
+inline std::string tensor_text(const PipelinePlan& plan) {
+  const Parallelism& job = plan.parallelism;
+  if (!job.has_unlike_tensor()) return std::to_string(job.tensor);
+  std::vector<std::int32_t> degrees;
+  for (const std::int32_t place : plan.order) degrees.push_back(job.tensor_by_place[static_cast<std::size_t>(place)]);
+  return counts_text(degrees);
 }
 
 /// What is left of the choices of stages when they are made: the same policy for all stages where one says as much.

@@ -97,6 +97,21 @@ std::string limits_of(const PipelinePlan& plan, const PricedStages& stages) {
   return limited ? text : "";
 }
 
+/// Throws `Error` where stages with unlike tensor degrees are priced for other places than those that hold them.
+void check_places(const Schedule& schedule, const PipelinePlan& plan) {
+  if (!plan.parallelism.has_unlike_tensor()) return;
+  for (const auto& replica : schedule.placement) {
+    for (std::size_t s = 0; s < replica.size(); ++s) {
+      for (const DeviceId position : replica[s]) {
+        const std::int64_t degree = plan.parallelism.tensor_of(plan.order[index(position)]);
+        if (degree == plan.parallelism.tensor_of(plan.choices.places[s])) continue;
+        throw Error("schedule '" + plan.schedule + "': holds stage " + std::to_string(s) +
+                    " on places with unlike tensor degrees");
+      }
+    }
+  }
+}
+
 /// Of so many updates; 0: as many as the schedule covers by itself.
 Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named, std::int64_t updates) {
   ScheduleParams params{.num_devices = plan.places, .num_microbatches = plan.microbatches, .chunks = plan.chunks};
@@ -121,6 +136,7 @@ Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
                 std::to_string(schedule.num_devices) + " devices, expected " + std::to_string(num_stages) + " on " +
                 std::to_string(plan.places));
   }
+  check_places(schedule, plan);
   const std::string why = why_not(schedule, plan, stages.costs, named);
   if (!why.empty()) throw Error("schedule '" + plan.schedule + "': " + why);
   if (!chooses_some(plan.choices.offloaded)) return schedule;

@@ -103,6 +103,11 @@ std::vector<std::size_t> positions_of(const ScheduleVariant& variant, std::size_
   return {turns ? back : along};
 }
 
+bool has_known_places(const ScheduleVariant& variant) {
+  constexpr std::array<std::string_view, 4> kKnown{"linear", "looped", "v", "zigzag"};
+  return std::ranges::find(kKnown, variant.spec->placement) != kKnown.end();
+}
+
 std::vector<double> position_loads(const ScheduleVariant& variant, const std::vector<double>& loads,
                                    const std::vector<double>& speed) {
   std::vector<double> sums(speed.size());

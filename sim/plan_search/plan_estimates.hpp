@@ -44,6 +44,9 @@ class ScheduleShapes {
 /// Positions of the pipeline that take `stage` of `variant`: two where copies run in both directions.
 std::vector<std::size_t> positions_of(const ScheduleVariant& variant, std::size_t stage, std::size_t places);
 
+/// Whether every stage of `variant` has one position, that of `positions_of`.
+bool has_known_places(const ScheduleVariant& variant);
+
 /// What every position computes for one microbatch, when `loads` are those of the stages, on places of `speed`.
 std::vector<double> position_loads(const ScheduleVariant& variant, const std::vector<double>& loads,
                                    const std::vector<double>& speed);

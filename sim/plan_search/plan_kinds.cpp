@@ -17,12 +17,13 @@ PlanKind plan_kind(const PipelinePlan& plan) {
                                     static_cast<std::int64_t>(job.recompute),
                                     job.microbatch_size,
                                     plan.copies()};
+  degrees.insert(degrees.end(), job.tensor_by_place.begin(), job.tensor_by_place.end());
   return {std::move(degrees), plan.places, plan.schedule, plan.chunks, plan.replicas};
 }
 
 PlanFamily plan_family(const PipelinePlan& plan) {
   const Parallelism& job = plan.parallelism;
-  return {plan.schedule, plan.places, job.tensor, job.context, job.expert};
+  return {plan.schedule, plan.places, job.tensor, job.context, job.expert, job.tensor_by_place};
 }
 
 void keep_families(std::vector<ScoredPlan>& scores, std::int64_t most) {

@@ -17,7 +17,8 @@ using PlanKind =
 PlanKind plan_kind(const PipelinePlan& plan);
 
 /// What people call different plans: schedule, length of the pipeline, tensor, context and expert ranks.
-using PlanFamily = std::tuple<std::string, std::int32_t, std::int64_t, std::int64_t, std::int64_t>;
+using PlanFamily =
+    std::tuple<std::string, std::int32_t, std::int64_t, std::int64_t, std::int64_t, std::vector<std::int32_t>>;
 PlanFamily plan_family(const PipelinePlan& plan);
 
 /// Of `scores`, the best first, the first of each family, at most `most`.

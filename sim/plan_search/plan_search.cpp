@@ -177,20 +177,25 @@ class Search {
     return opened;
   }
 
-  std::shared_ptr<const PricedStages> priced(const SearchPart& part, const PipelinePlan& plan) const {
+  std::shared_ptr<const PricedStages> priced(const SearchPart& part, const Parallelism& parallelism,
+                                             const StageChoices& choices) const {
     const std::int32_t places = *std::max_element(part.order.begin(), part.order.end()) + 1;
-    return std::make_shared<const PricedStages>(job_.price(plan.parallelism, part.partition, places, plan.choices));
+    return std::make_shared<const PricedStages>(job_.price(parallelism, part.partition, places, choices));
   }
+
   Opened open_cut(const SearchPart& part) const {
     const PlanSetup& setup = setups_[part.setup];
     Opened opened;
-    const auto stages = priced(part, {.parallelism = *setups_[part.setup].parallelism});
+    std::map<std::vector<std::int32_t>, std::shared_ptr<const PricedStages>> known;  // by where stages stand
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       const ScheduleVariant& variant = variants_[v];
       if (part.variant != kEveryVariant && v != part.variant) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != part.partition.num_stages()) continue;
       if (!setup.tries(variant)) continue;
       if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant(variants_)) continue;
+      const StageChoices choices = setup.choices_for(variant, part.order);
+      std::shared_ptr<const PricedStages>& stages = known[choices.places];
+      if (!stages) stages = priced(part, *setup.parallelism, choices);
       SearchPart plan = part;
       plan.level = SearchPart::Level::kPlan;
       plan.variant = v;
@@ -238,7 +243,8 @@ class Search {
             .chunks = variant.chunks,
             .partition = part.partition,
             .order = part.order,
-            .shares = setup.copies > 1 && part.shares.empty() ? open_shares(setup.copies) : part.shares};
+            .shares = setup.copies > 1 && part.shares.empty() ? open_shares(setup.copies) : part.shares,
+            .choices = setup.choices_for(variant, part.order)};
   }
 
   PlanTrial try_plan(const SearchPart& part) const {
@@ -251,7 +257,7 @@ class Search {
         if (is_open(plan.parallelism, fitted.score.plan)) find_room(part, fitted.schedule, trial);
         return trial;
       }
-      const auto stages = part.stages ? part.stages : priced(part, plan);
+      const auto stages = part.stages ? part.stages : priced(part, plan.parallelism, plan.choices);
       if (part.shares.empty() && !plan.shares.empty()) {
         trial.shares = plan.shares = chosen_shares(plan, *stages, named_);
       }
@@ -296,7 +302,7 @@ class Search {
     take_choices(trial, plan);
     if (!trial.shares.empty()) plan.shares = trial.shares;
     if (is_open(asked, plan)) opened.left_out = part.bound;
-    opened.stages = part.stages && !is_fitted(asked) ? part.stages : priced(part, plan);
+    opened.stages = part.stages && !is_fitted(asked) ? part.stages : priced(part, plan.parallelism, plan.choices);
     if (trial.roomier.bounds.empty()) return opened;
     SearchPart& again = opened.parts.emplace_back(part);
     again.partition = trial.roomier;

@@ -52,12 +52,18 @@ std::shared_ptr<const LayerPrices> prices_for(const std::shared_ptr<const AloneA
   return {both, overlaps ? &both->paired : &both->alone};
 }
 
+/// Places that the devices of a cluster make up.
+std::int32_t all_places(const PlanJob& job, const Parallelism& parallelism) {
+  if (parallelism.has_unlike_tensor()) return static_cast<std::int32_t>(parallelism.tensor_by_place.size());
+  return static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
+}
+
 /// The length of the longest pipeline that may be asked for; 0: there are too few devices, or the batch does not
 /// divide.
 std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, const Parallelism& parallelism) {
   if (job.batch % (parallelism.data * parallelism.microbatch_size) != 0) return 0;
-  const std::int64_t room = std::min<std::int64_t>(job.num_devices / parallelism.devices_per_stage(),
-                                                   static_cast<std::int64_t>(job.num_layers));
+  const std::int64_t room =
+      std::min<std::int64_t>(all_places(job, parallelism), static_cast<std::int64_t>(job.num_layers));
   std::int32_t longest = 0;
   for (const std::int32_t places : ranges.places) {
     if (places <= room) longest = std::max(longest, places);
@@ -123,7 +129,8 @@ void add_missing(const PlanSetup& setup, std::int64_t missing, OfChoice& of) {
 /// asked for.
 std::vector<std::int32_t> copies_of(const SetupSpace& space, const PlanSetup& setup) {
   std::vector<std::int32_t> copies{1};
-  if (is_fitted(*setup.parallelism) || !has_unlike_places(*setup.prices)) return copies;
+  const Parallelism& parallelism = *setup.parallelism;
+  if (is_fitted(parallelism) || parallelism.has_unlike_tensor() || !has_unlike_places(*setup.prices)) return copies;
   const std::int64_t most = std::min<std::int64_t>(std::ssize(setup.prices->speed) / setup.places, setup.microbatches);
   std::ranges::copy_if(space.ranges.copies, std::back_inserter(copies),
                        [most](std::int32_t count) { return count > 1 && count <= most; });
@@ -154,7 +161,7 @@ OfChoice setups_of(const SetupSpace& space, const Parallelism& parallelism, std:
   const PlanJob& job = space.job;
   std::shared_ptr<const AloneAndPaired> prices;
   try {
-    const auto places = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
+    const std::int32_t places = all_places(job, parallelism);
     prices = std::make_shared<const AloneAndPaired>(both_layer_prices(job, parallelism, places));
   } catch (const Error& error) {
     of.refused = error.what();
@@ -162,11 +169,11 @@ OfChoice setups_of(const SetupSpace& space, const Parallelism& parallelism, std:
   }
   const ProbableRoom alone(prices->alone);
   const ProbableRoom paired(prices->paired);
-  if (parallelism.data == 1) {
+  if (parallelism.data == 1 && !parallelism.has_unlike_tensor()) {
     of.undivided = UndividedSetup{parallelism, job.batch / parallelism.microbatch_size, prices_for(prices, false)};
   }
   for (const std::int32_t places : space.ranges.places) {
-    if (places > longest) continue;
+    if (places > longest || (places == 1 && parallelism.has_unlike_tensor())) continue;
     PlanSetup setup{.parallelism = &parallelism, .places = places, .job = &job};
     setup.microbatches = job.batch / (parallelism.data * parallelism.microbatch_size);
     setup.prices = prices_for(prices, false);
@@ -201,7 +208,9 @@ std::vector<std::size_t> order_of_pricing(const PlanJob& job, const PlanRanges& 
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < possible.size(); ++k) order.push_back(possible[k * step % possible.size()]);
   std::stable_partition(order.begin(), order.end(), [&](std::size_t at) {
-    return longest[at] * ranges.parallelisms[at].devices_per_stage() == job.num_devices;
+    const Parallelism& parallelism = ranges.parallelisms[at];
+    if (parallelism.has_unlike_tensor()) return longest[at] == all_places(job, parallelism);
+    return longest[at] * parallelism.devices_per_stage() == job.num_devices;
   });
   return order;
 }
@@ -297,8 +306,19 @@ std::optional<std::string> KnownSizes::why_not(const ScheduleVariant& variant, s
 }
 
 bool PlanSetup::tries(const ScheduleVariant& variant) const {
+  if (parallelism->has_unlike_tensor() && !has_known_places(variant)) return false;
   return variant.group() == group && variant.is_tried(places, prices->load.size()) &&
          (!job->runs || job->runs(variant.spec->name, places, microbatches));
+}
+
+StageChoices PlanSetup::choices_for(const ScheduleVariant& variant, const std::vector<std::int32_t>& order) const {
+  StageChoices choices;
+  if (!parallelism->has_unlike_tensor()) return choices;
+  const auto length = static_cast<std::size_t>(places);
+  for (std::size_t s = 0; s < static_cast<std::size_t>(variant.stages(places)); ++s) {
+    choices.places.push_back(order[positions_of(variant, s, length).front()]);
+  }
+  return choices;
 }
 
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,

@@ -40,8 +40,10 @@ struct PlanSetup {
   /// Microbatches that some copy has at least.
   std::int64_t turns() const { return (microbatches + copies - 1) / copies; }
   /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and the job's system runs it
-  /// (`PlanJob::runs`).
+  /// (`PlanJob::runs`). With unlike tensor degrees only where every stage has one place that the name tells.
   bool tries(const ScheduleVariant& variant) const;
+  /// Where stages of `variant` stand on places in `order`, for the price of unlike tensor degrees; else nothing.
+  StageChoices choices_for(const ScheduleVariant& variant, const std::vector<std::int32_t>& order) const;
 };
 
 /// What a setup of `bound` is bounded by when all is counted: by all schedules of its group together, and of those

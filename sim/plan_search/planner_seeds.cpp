@@ -215,7 +215,7 @@ std::vector<PlannerSeed> planner_seeds(const PlanJob& of_layers, const PlanRange
   const PlanJob job = job_of_units(of_layers);
   std::vector<std::pair<const Parallelism*, const Planner*>> asked;
   for (const Parallelism& parallelism : ranges.parallelisms) {
-    if (parallelism.data != 1) continue;
+    if (parallelism.data != 1 || parallelism.has_unlike_tensor()) continue;
     for (const Planner& planner : planners()) asked.emplace_back(&parallelism, &planner);
   }
   std::vector<std::vector<PlannerSeed>> answers(asked.size());

@@ -1,6 +1,7 @@
 #include "sim/plan_search/setup_cuts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -43,6 +44,14 @@ std::vector<std::int64_t> rooms_of(const PlanSetup& setup, const std::vector<std
   return room;
 }
 
+/// What the prices of stage `s` are multiplied by to be compared with those of layers.
+double time_scale(const PlanSetup& setup, const ScheduleVariant& variant, const std::vector<std::int32_t>& order,
+                  std::size_t s) {
+  if (setup.prices->time_scale.empty()) return 1;
+  const std::size_t at = positions_of(variant, s, static_cast<std::size_t>(setup.places)).front();
+  return setup.prices->time_scale[static_cast<std::size_t>(order[at])];
+}
+
 /// Of the loads of stages: those of the places, the slowest first.
 std::vector<double> slowest_first(const ScheduleVariant& variant, const std::vector<double>& loads,
                                   const std::vector<double>& speed) {
@@ -82,12 +91,23 @@ std::vector<const ScheduleVariant*> unlike_placements(const std::vector<Schedule
   return unlike;
 }
 
+/// Whether the places of an order have one tensor degree, as those of another setup have.
+bool is_alike(const PlanSetup& setup, const std::vector<std::int32_t>& order) {
+  const std::vector<std::int32_t>& degrees = setup.parallelism->tensor_by_place;
+  const auto degree = [&](std::int32_t place) { return degrees[static_cast<std::size_t>(place)]; };
+  return !degrees.empty() &&
+         std::ranges::all_of(order, [&](std::int32_t place) { return degree(place) == degree(order.front()); });
+}
+
 /// Orders of the places of all copies, the fastest copy first, since they could be exchanged with their shares. Of
 /// copies that are not all tried also those in which holders of a stage stand together.
 DeviceOrders orders_of(const PlanSetup& setup, std::size_t most) {
   const LayerPrices& prices = *setup.prices;
   DeviceOrders orders = device_orders(prices, setup.places * setup.copies, most);
-  if (setup.copies == 1) return orders;
+  if (setup.copies == 1) {
+    std::erase_if(orders.orders, [&](const std::vector<std::int32_t>& order) { return is_alike(setup, order); });
+    return orders;
+  }
   const auto places = static_cast<std::size_t>(setup.places);
   const auto copies = static_cast<std::size_t>(setup.copies);
   for (std::size_t k = 0, count = orders.orders.size(); k < count && !orders.complete; ++k) {
@@ -205,7 +225,10 @@ std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVari
   const std::vector<double> speed = speeds_of(setup, here.order);
   const std::vector<double> layers = stage_loads(prices, here.partition);
   std::vector<double> now;
-  for (const StageTimes& times : costs.times) now.push_back(static_cast<double>(times.f + least_backward(times)));
+  for (std::size_t s = 0; s < costs.times.size(); ++s) {
+    const auto load = static_cast<double>(costs.times[s].f + least_backward(costs.times[s]));
+    now.push_back(load * time_scale(setup, variant, here.order, s));
+  }
   const std::vector<double> places = slowest_first(variant, now, speed);
   const bool filling = setup.turns() < 2 * static_cast<std::int64_t>(setup.places);
   std::vector<Partition> cuts;
@@ -232,9 +255,12 @@ std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVa
 bool add_spare(const PlanSetup& setup, const ScoredPlan& tight, std::vector<std::int64_t>& spare_bytes) {
   const std::vector<std::int64_t>& usable = setup.prices->usable_bytes;
   const auto place = static_cast<std::size_t>(tight.worst_place);
-  if (tight.excess_bytes == 0 || tight.excess_bytes > usable[place] / 10) return false;
+  const std::vector<double>& scale = setup.prices->memory_scale;
+  const double scaled = static_cast<double>(tight.excess_bytes) * (scale.empty() ? 1 : scale[place]);
+  const auto excess = static_cast<std::int64_t>(std::ceil(scaled));
+  if (excess == 0 || excess > usable[place] / 10) return false;
   spare_bytes.resize(usable.size());
-  spare_bytes[place] += tight.excess_bytes;
+  spare_bytes[place] += excess;
   return true;
 }
 

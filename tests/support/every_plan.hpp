@@ -15,6 +15,7 @@
 #include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
+#include "sim/plan_search/plan_setups.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb::testing {
@@ -65,12 +66,15 @@ inline std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges)
   const std::vector<ScheduleVariant> variants = schedule_variants(ranges);
   const bool overlaps = kinds_of(variants).overlaps;
   for (const Parallelism& parallelism : ranges.parallelisms) {
-    const auto room = static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
+    const bool unlike = parallelism.has_unlike_tensor();
+    const auto room = unlike ? static_cast<std::int32_t>(parallelism.tensor_by_place.size())
+                             : static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
     const std::int64_t together = parallelism.data * parallelism.microbatch_size;
     if (room == 0 || job.batch % together != 0) continue;
     const LayerPrices prices = layer_prices(job, parallelism, room, overlaps);
     PipelinePlan plan{.parallelism = parallelism, .microbatches = job.batch / together};
     for (const ScheduleVariant& variant : variants) {
+      if (unlike && !has_known_places(variant)) continue;
       plan.schedule = variant.spec->name;
       plan.chunks = variant.chunks;
       for (const std::int32_t places : ranges.places) {
@@ -81,6 +85,7 @@ inline std::int64_t fastest_of_all(const PlanJob& job, const PlanRanges& ranges)
           for (std::vector<std::int32_t>& order : every_order(room, places)) {
             if (job.in_order && (!std::ranges::is_sorted(order) || order.back() + 1 != places)) continue;
             plan.order = std::move(order);
+            plan.choices = PlanSetup{.parallelism = &parallelism, .places = places}.choices_for(variant, plan.order);
             const std::int64_t step = checked_step(job, plan, prices, variant);
             if (step > 0 && (fastest == 0 || step < fastest)) fastest = step;
           }

@@ -295,6 +295,9 @@ std::unique_ptr<LayoutSource> CampaignQuestion::source_of(std::int32_t most_node
   if (names.empty()) return std::make_unique<LayoutTable>(load_layouts(layouts));
   if (!size.microbatches) throw Error("campaign: -m is missing, expected the microbatches of a step");
   if (costs.job.degrees.data) throw Error("campaign: --dp: the layouts have it, expected none");
+  if (!costs.job.tensor_by_rank.empty()) {
+    throw Error("campaign: --tp-by-rank: layouts have several lengths, expected --tp");
+  }
   LaidOutJob job{.schedule = names.front(), .size = size, .costs = costs, .simulation = simulation};
   job.microbatches = *size.microbatches;
   job.most_nodes = most_nodes;

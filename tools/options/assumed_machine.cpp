@@ -1,18 +1,29 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/plain_name.hpp"
+#include "models/jobs/job_places.hpp"
+#include "models/jobs/unlike_tensor.hpp"
 #include "tools/options/cost_arguments.hpp"
+#include "tools/options/tensor_by_rank.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {
 namespace {
 
-/// Of a stage, as far as the options say.
-std::int64_t devices_of_stage(const JobArguments& job) {
+/// Of a pipeline on so many devices, as far as the options say.
+std::int64_t needed_devices(const JobArguments& job, const Cluster& cluster, std::int32_t devices) {
+  if (!job.tensor_by_rank.empty()) {
+    const std::vector<std::int32_t> degrees = parse_tensor_by_rank(job.tensor_by_rank);
+    if (std::ssize(degrees) != devices) return 0;  // of another size than the schedule, which is told later
+    const Parallelism unlike = with_tensor_by_place(
+        {.context = job.degrees.context.value_or(1), .data = job.degrees.data.value_or(1)}, degrees);
+    return place_devices(cluster, unlike, devices).back().end();
+  }
   const Parallelism described = job.described.value_or(Parallelism{});
-  return job.degrees.tensor.value_or(described.tensor) * job.degrees.context.value_or(described.context) *
+  return devices * job.degrees.tensor.value_or(described.tensor) * job.degrees.context.value_or(described.context) *
          job.degrees.data.value_or(described.data);
 }
 
@@ -32,8 +43,8 @@ void CostArguments::assume_where_missing() {
 
 void CostArguments::enlarge_cluster(CostDocuments& documents, std::int32_t devices) {
   if (!documents.cluster || cluster.empty()) return;
-  const std::int64_t needed = devices * devices_of_stage(job);
   const Cluster& given = *documents.cluster;
+  const std::int64_t needed = needed_devices(job, given, devices);
   const bool without_size = std::ranges::any_of(
       builtin_clusters(), [&](std::string_view known) { return plain_name(known) == plain_name(cluster); });
   if (std::ssize(given.devices) >= needed || !without_size || given.inter_node.bytes_per_s == 0) return;

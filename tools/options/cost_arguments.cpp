@@ -12,6 +12,7 @@
 #include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/jobs/job_costs.hpp"
+#include "models/jobs/job_places.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
 #include "models/network/vocabulary_rows.hpp"
 #include "models/sources/abstract_costs.hpp"
@@ -24,6 +25,7 @@
 #include "tools/formats/run_files.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/stages_per_device.hpp"
+#include "tools/options/tensor_by_rank.hpp"
 #include "tools/tables/rates_text.hpp"
 
 namespace plumb {
@@ -41,7 +43,8 @@ struct CostShape {
   bool recompute = false;
   std::vector<std::int64_t> in_flight{};  ///< by stage; empty: not known yet
   std::optional<VocabularyStages> vocabulary{};
-  std::vector<StageId> shares{};  ///< of blocks of several devices at once
+  std::vector<StageId> shares{};       ///< of blocks of several devices at once
+  std::vector<std::int32_t> places{};  ///< by stage, for unlike tensor degrees (`places_of_stages`); empty: not known
 
   /// Stages that hold layers.
   std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
@@ -63,7 +66,8 @@ CostShape cost_shape(const Schedule& schedule, bool measured) {
           recomputes(schedule),
           measured ? peak_in_flight(schedule) : std::vector<std::int64_t>{},
           schedule.vocabulary,
-          shares_of_blocks(schedule)};
+          shares_of_blocks(schedule),
+          {}};
 }
 
 MicrobatchShape shape_of(const CostArguments& arguments, const Network& network) {
@@ -184,12 +188,27 @@ std::string job_text(const Parallelism& job) {
   const auto add = [&](const char* name, std::int64_t degree) {
     if (degree > 1) text += std::string(", ") + name + " " + std::to_string(degree);
   };
-  add("tp", job.tensor);
+  if (job.has_unlike_tensor()) {
+    text += ", tp " + counts_text(job.tensor_by_place);
+  } else {
+    add("tp", job.tensor);
+  }
   add("cp", job.context);
   add("ep", job.expert);
   add("dp", job.data);
   if (job.zero != ZeroStage::kNone) text += ", zero " + std::to_string(static_cast<int>(job.zero));
   return text;
+}
+
+/// Throws `Error` where the cluster has too few devices for those of the schedule.
+void check_places(const CostArguments& arguments, const Cluster& cluster, const Parallelism& job,
+                  const CostShape& shape) {
+  if (!arguments.job.tensor_by_rank.empty()) parse_tensor_by_rank(arguments.job.tensor_by_rank, shape.num_devices);
+  const std::string each = job.has_unlike_tensor()
+                               ? "tensor degrees " + arguments.job.tensor_by_rank
+                               : std::to_string(job.devices_per_stage()) + " devices each (tensor x context x data)";
+  check_devices(cluster, place_devices(cluster, job, shape.num_devices).back().end(), arguments.cluster,
+                "a pipeline of " + std::to_string(shape.num_devices) + " with " + each);
 }
 
 /// Stages spread over the devices of a job.
@@ -203,18 +222,19 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
   Parallelism parallelism = arguments.job.parallelism(precision, matrix_format_of(arguments.precision));
   if (parallelism.microbatch_size == 0) parallelism.microbatch_size = arguments.samples.value_or(0);
   parallelism.sequence = arguments.sequence.value_or(0);
-  const StageChoices choices = arguments.job.stage_choices();
+  StageChoices choices = arguments.job.stage_choices();
+  if (parallelism.has_unlike_tensor()) {
+    choices.places = shape.places.empty() ? one_stage_each(shape.num_stages, shape.num_devices) : shape.places;
+  }
   if (shape.recompute && parallelism.recompute >= ActivationRecompute::kFull) {
     throw Error("--recompute: the schedule recomputes whole stages already, expected no recompute of whole layers");
   }
   if (shape.vocabulary && choices != StageChoices{}) {
     throw Error(
-        "--recompute, --shard-layers: the schedule divides the vocabulary, expected no counts of layers by stage");
+        "--recompute, --shard-layers, --tp-by-rank: the schedule divides the vocabulary, expected nothing of single "
+        "stages");
   }
-  const std::int64_t ranks = parallelism.tensor * parallelism.context * parallelism.data;
-  check_devices(cluster, shape.num_devices * ranks, arguments.cluster,
-                "a pipeline of " + std::to_string(shape.num_devices) + " with " + std::to_string(ranks) +
-                    " devices each (tensor x context x data)");
+  check_places(arguments, cluster, parallelism, shape);
   CostInput input;
   input.job_rates = arguments.job.rates_of(cluster.devices.front());
   const JobMachine machine{cluster, shape.num_devices, input.job_rates};
@@ -403,7 +423,11 @@ std::string standing_text(const CostArguments& arguments, const CostDocuments& d
 }
 
 CostInput cost_input(const CostArguments& arguments, const CostDocuments& documents, const Schedule& schedule) {
-  return cost_input(arguments, documents, cost_shape(schedule, documents.profile.has_value()));
+  CostShape shape = cost_shape(schedule, documents.profile.has_value());
+  if (!arguments.job.tensor_by_rank.empty()) {
+    shape.places = places_of_stages(schedule, parse_tensor_by_rank(arguments.job.tensor_by_rank, schedule.num_devices));
+  }
+  return cost_input(arguments, documents, shape);
 }
 
 SearchGoal search_goal(const CostArguments& arguments, const CostDocuments& documents, std::int32_t num_devices) {

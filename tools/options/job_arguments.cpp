@@ -6,7 +6,9 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "tools/options/tensor_by_rank.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -15,24 +17,8 @@ namespace {
 /// In the order of `WeightGradients`.
 constexpr std::array<std::string_view, 3> kWeightGradientNames{"none", "passed", "placeholders"};
 
-/// "8", or the groups that are named: "weights=8,optimizer=64"; the others are over all ranks.
-ShardGroups parse_shard_groups(const std::string& text) {
-  const std::string where = "--shard-group";
-  const auto ranks = [&](const std::string& number) { return parse_whole(number, {}, where); };
-  if (text.find('=') == std::string::npos) return ShardGroups::of(ranks(text));
-  constexpr std::array<std::string_view, 3> kParts{"weights", "gradients", "optimizer"};
-  constexpr std::array kFields{&ShardGroups::weights, &ShardGroups::gradients, &ShardGroups::optimizer};
-  ShardGroups groups;
-  for (const std::string& word : split(text, ',')) {
-    const auto [name, number] = parse_assignment(word, where);
-    const auto part = std::ranges::find(kParts, name);
-    if (part == kParts.end()) throw_unknown("part of --shard-group", name, kParts);
-    groups.*kFields[static_cast<std::size_t>(part - kParts.begin())] = ranks(number);
-  }
-  return groups;
-}
-
 }  // namespace
+
 void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
   const std::string title = "Parallelism inside a stage, with --network and --cluster";
   if (ranges != nullptr) {
@@ -41,6 +27,8 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
   } else {
     parser.group(title + " (also --recompute selective, full or modules: norm+activation+moe+mla_up_proj)")
         .whole("tp", degrees.tensor, {}, "tensor-parallel degree")
+        .text("tp-by-rank", tensor_by_rank, "LIST",
+              "tensor-parallel degree of every pipeline rank, where they differ: 2-2-4-4 (instead of --tp)")
         .whole("cp", degrees.context, {}, "context-parallel degree: parts that each sequence is split into")
         .whole("ep", degrees.expert, {}, "expert-parallel degree, part of the TP x CP x DP ranks")
         .whole("etp", degrees.expert_tensor, {}, "ranks that divide every expert (default: as TP)")
@@ -74,33 +62,19 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
             "(the whole pass) (default: none)")
       .words(kCapturedGraphNames)
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
-      .text("shard-group", shard_group, "N|LIST",
-            "ZeRO shards over groups of so many neighbouring ranks (MiCS), or each of its parts over so many: "
-            "weights=8,gradients=8,optimizer=64 (AMSP) (default: over all)")
       .text("shard-layers", shard_layers, "LIST",
             "of every stage so many of the first layers are sharded as by ZeRO 3, the others as --zero says: 4-2-0 "
-            "(OSDP)")
-      .real("compress-gradients", compress_gradients, {},
-            "bytes of reduced gradients, relative to those not compressed (default: 1)")
-      .text("compress-messages", compress_messages, "BITS",
-            "bits of a number on the way between stages, such as 4, or 4,8: of activations and of gradients (AQ-SGD)")
-      .real("storage-update", storage_update, {},
-            "storage devices keep and update the optimizer's state: GB/s for each device (Smart-Infinity)")
-      .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
-      .flag("overlap-parameters", overlap_parameters, "overlap ZeRO's gathering of new weights with the first forward")
-      .flag("overlap-tensor", overlap_tensor, "overlap the TP all-reduce of input gradients with W")
-      .flag("overlap-products", overlap_products, "sequence parallelism: exchange parts beside the products of others")
-      .flag("overlap-experts", overlap_experts, "tokens travel to their experts and back beside other work of the pass")
-      .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)");
+            "(OSDP)");
+  traffic.add_to(parser);
+  parser.text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)");
 }
 
 bool JobArguments::any() const {
   const bool switched = sequence_parallel || low_precision_dispatch || no_flash_attention || dropout || fused_loss ||
-                        no_prefetch || overlap_gradients || overlap_parameters || overlap_tensor || overlap_products ||
-                        overlap_experts || cp_by_heads;
-  return described || degrees.any() || switched || capacity || imbalance || lora.any() || !shard_group.empty() ||
-         compress_gradients || storage_update || !shard_layers.empty() || !compress_messages.empty() ||
-         !dispatcher.empty() || !captured.empty() || !weight_gradients.empty() || !rates.empty();
+                        no_prefetch || cp_by_heads;
+  return described || degrees.any() || switched || capacity || imbalance || lora.any() || traffic.any() ||
+         !shard_layers.empty() || !tensor_by_rank.empty() || !dispatcher.empty() || !captured.empty() ||
+         !weight_gradients.empty() || !rates.empty();
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
@@ -123,11 +97,6 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   job.sequence_parallel |= sequence_parallel;
   job.flash_attention &= !no_flash_attention;
   if (dropout) job.dropout = true;
-  job.overlap_gradients |= overlap_gradients;
-  job.overlap_parameters |= overlap_parameters;
-  job.overlap_tensor |= overlap_tensor;
-  job.overlap_products |= overlap_products;
-  job.overlap_experts |= overlap_experts;
   job.context_by_heads |= cp_by_heads;
   job.overlap_weights &= !no_prefetch;
   job.low_precision_dispatch |= low_precision_dispatch;
@@ -135,9 +104,6 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
     job.adapter_rank = adapters.rank;
     job.adapter_targets = adapters.targets;
   }
-  if (!shard_group.empty()) job.shard_groups = parse_shard_groups(shard_group);
-  if (storage_update) job.storage_bytes_per_s = *storage_update * 1e9;
-  job.gradient_share = compress_gradients.value_or(job.gradient_share);
   job.zero_by_layer |= !shard_layers.empty();
   if (!described || precision) job.precision = precision.value_or(kMixedPrecision);
   if (!described || precision) job.format = format;
@@ -149,8 +115,10 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   set_captured(job);
   set_experts(job);
   set_memory(job);
-  set_compression(job);
-  return job;
+  traffic.apply(job);
+  if (tensor_by_rank.empty()) return job;
+  if (degrees.tensor) throw Error("--tp-by-rank: has the degree of every pipeline rank, expected no --tp with it");
+  return with_tensor_by_place(std::move(job), parse_tensor_by_rank(tensor_by_rank));
 }
 
 StageChoices JobArguments::stage_choices() const {
@@ -163,17 +131,6 @@ StageChoices JobArguments::stage_choices() const {
   }
   choices.sharded = counts->by_stage;
   return choices;
-}
-
-void JobArguments::set_compression(Parallelism& job) const {
-  if (compress_messages.empty()) return;
-  const std::size_t comma = std::min(compress_messages.find(','), compress_messages.size());
-  const auto bits = [](const std::string& text) {
-    return static_cast<std::int32_t>(parse_whole(text, {1, 32}, "--compress-messages"));
-  };
-  job.activation_bits = bits(compress_messages.substr(0, comma));
-  job.activation_grad_bits =
-      comma == compress_messages.size() ? job.activation_bits : bits(compress_messages.substr(comma + 1));
 }
 
 void JobArguments::set_captured(Parallelism& job) const {

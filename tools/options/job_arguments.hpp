@@ -11,6 +11,7 @@
 #include "tools/options/job_degrees.hpp"
 #include "tools/options/lora_arguments.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/options/traffic_arguments.hpp"
 
 namespace plumb {
 
@@ -21,26 +22,19 @@ struct JobArguments {
   std::optional<double> capacity;
   std::optional<double> imbalance;
   LoraArguments lora;
+  TrafficArguments traffic;
   std::string dispatcher;
   std::string weight_gradients;
   bool fused_loss = false;
   bool sequence_parallel = false;
   bool no_flash_attention = false;
   bool dropout = false;
-  bool overlap_gradients = false;
-  bool overlap_tensor = false;
-  bool overlap_products = false;
-  bool overlap_parameters = false;
-  bool overlap_experts = false;
   bool cp_by_heads = false;
   bool low_precision_dispatch = false;
   std::string captured;
   bool no_prefetch = false;
-  std::string shard_group;   ///< "8", or "weights=8,gradients=8,optimizer=64"
-  std::string shard_layers;  ///< "4-2-0": how many of the first layers of every stage
-  std::optional<double> compress_gradients;
-  std::string compress_messages;  ///< bits, "4", or of activations and gradients, "4,8"
-  std::optional<double> storage_update;
+  std::string tensor_by_rank;            ///< "2-2-4-4": of every pipeline rank
+  std::string shard_layers;              ///< "4-2-0": how many of the first layers of every stage
   std::optional<Parallelism> described;  ///< by a launch file: what no option says
   std::string rates;                     ///< document of the devices' rates; empty: built in
 
@@ -61,7 +55,6 @@ struct JobArguments {
   void set_experts(Parallelism& job) const;
   void set_captured(Parallelism& job) const;
   void set_memory(Parallelism& job) const;
-  void set_compression(Parallelism& job) const;
 };
 
 }  // namespace plumb

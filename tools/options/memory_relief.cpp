@@ -59,6 +59,7 @@ std::vector<JobChange> changes_of(const TightJob& job, const Schedule& schedule)
                          options.size.microbatches = microbatches;
                        }});
   }
+  if (now.has_unlike_tensor()) return changes;
   const std::int64_t tensor = 2 * now.tensor;
   changes.push_back({"--tp " + std::to_string(tensor),
                      [tensor](JobOptions& options) { options.costs.job.degrees.tensor = tensor; }, true});

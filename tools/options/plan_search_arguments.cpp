@@ -15,7 +15,7 @@
 #include "models/stages/whole_layers.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/network_argument.hpp"
-#include "tools/options/parse_range.hpp"
+#include "tools/options/plan_degrees.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -24,195 +24,10 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 
 constexpr std::array<std::string_view, 2> kCuts{"layers", "blocks"};
-constexpr std::array<std::string_view, 4> kRecomputes{"none", "selective", "full", "fitted"};
 constexpr std::int64_t kLongestPipeline = 64;
-/// Tokens of a sample that a context rank has at least, unless the degree is asked for.
-constexpr std::int64_t kLeastContext = 4096;
 
 std::vector<std::string> names_of(const std::string& list) {
   return list.empty() ? std::vector<std::string>{} : split(list, ',');
-}
-
-Numbers powers_of_two(std::int64_t most) {
-  Numbers powers;
-  for (std::int64_t power = 1; power <= most; power *= 2) powers.push_back(power);
-  return powers;
-}
-
-Numbers divisors(std::int64_t number, std::int64_t most) {
-  Numbers found;
-  for (std::int64_t d = 1; d <= std::min(number, most); ++d) {
-    if (number % d == 0) found.push_back(d);
-  }
-  return found;
-}
-
-Numbers range_or(const std::string& text, const char* where, const Numbers& otherwise) {
-  return text.empty() ? otherwise : parse_range(text, where, {1, 1'000'000});
-}
-
-std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
-  // With flash attention selective recompute is the same as none.
-  if (list.empty()) return {ActivationRecompute::kNone, ActivationRecompute::kFull};
-  std::vector<ActivationRecompute> chosen;
-  for (const std::string& name : split(list, ',')) {
-    const auto found = std::ranges::find(kRecomputes, name);
-    if (found == kRecomputes.end()) throw_unknown("--recompute choice", name, kRecomputes);
-    chosen.push_back(static_cast<ActivationRecompute>(found - kRecomputes.begin()));
-  }
-  // All layers are a choice of `fitted`, too; tried by itself because that one adds layers only where they are missing.
-  const auto has = [&](ActivationRecompute one) { return std::ranges::find(chosen, one) != chosen.end(); };
-  if (has(ActivationRecompute::kFitted) && !has(ActivationRecompute::kFull)) {
-    chosen.push_back(ActivationRecompute::kFull);
-  }
-  return chosen;
-}
-
-/// A ZeRO stage, or with `fitted` that of all layers but those which are sharded as by ZeRO 3.
-struct ZeroChoice {
-  ZeroStage zero = ZeroStage::kNone;
-  bool fitted = false;
-
-  friend bool operator==(const ZeroChoice&, const ZeroChoice&) = default;
-};
-
-std::vector<ZeroChoice> zeros_of(const std::string& list) {
-  if (list.empty()) return {{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
-  std::vector<ZeroChoice> chosen;
-  const auto add = [&chosen](ZeroChoice choice) {
-    if (std::ranges::find(chosen, choice) == chosen.end()) chosen.push_back(choice);
-  };
-  for (const std::string& name : split(list, ',')) {
-    if (name != "fitted") {
-      add({static_cast<ZeroStage>(parse_whole(name, {0, 3}, "plan: --zero (or fitted)"))});
-      continue;
-    }
-    // Both ends are choices of `fitted`, too; tried by themselves because that one shards only where memory is missing.
-    for (const ZeroStage end : {ZeroStage::kOptimizer, ZeroStage::kWeights}) add({end});
-    add({ZeroStage::kOptimizer, true});
-  }
-  return chosen;
-}
-
-/// The largest number that divides the experts of all routed layers; 1: there are none.
-std::int64_t common_experts(const std::vector<LayerSpec>& layers, std::int64_t so_far = 0) {
-  for (const LayerSpec& layer : layers) {
-    if (layer.kind == LayerKind::kMoe) so_far = std::gcd(so_far, layer.experts);
-    so_far = common_experts(layer.body, so_far);
-  }
-  return so_far;
-}
-
-/// Measured layers are as they were measured; choices that ask for more would be lost.
-void check_measured(const PlanSearchArguments& arguments, const Network& network) {
-  const auto other = [](auto none) { return [none](auto choice) { return choice != none; }; };
-  const bool recompute = !arguments.recompute.empty() &&
-                         std::ranges::any_of(recomputes_of(arguments.recompute), other(ActivationRecompute::kNone));
-  const bool zero = !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero), other(ZeroChoice{}));
-  if (recompute || zero) {
-    throw Error("network '" + network.name + "': has measured layers, expected no " +
-                (recompute ? "--recompute" : "--zero"));
-  }
-}
-
-/// What each degree may be. Measured layers cannot be spread.
-struct DegreeChoices {
-  Numbers tensor{1};
-  Numbers context{1};
-  Numbers data{};     ///< empty: what the batch and the devices allow
-  Numbers expert{1};  ///< those that divide the devices of a stage are taken
-  Numbers sizes{};
-  std::vector<ActivationRecompute> recompute{ActivationRecompute::kNone};
-  std::vector<ZeroChoice> zero{{}};
-  std::vector<bool> offload{false};
-};
-
-DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQuestion& question) {
-  const std::int64_t batch = question.job.batch;
-  const std::int64_t sequence = question.network.sequence;
-  const bool profiled = is_profiled(question.network);
-  DegreeChoices choices;
-  Numbers context{1};
-  Numbers expert{1};
-  if (!profiled) {
-    choices.tensor = powers_of_two(question.cluster.devices_per_node);
-    context = powers_of_two(std::max<std::int64_t>(1, std::min(question.job.num_devices, sequence / kLeastContext)));
-    std::erase_if(context, [&](std::int64_t degree) { return sequence % degree != 0; });
-    const std::int64_t experts = std::max<std::int64_t>(1, common_experts(question.network.layers));
-    expert = divisors(experts, question.job.num_devices);
-    choices.recompute = recomputes_of(arguments.recompute);
-    choices.zero = zeros_of(arguments.zero);
-  } else {
-    check_measured(arguments, question.network);
-    choices.data = {1};
-  }
-  if (arguments.offload) choices.offload = {false, true};
-  if (arguments.offload && question.limits.host_bytes_per_s == 0 && question.cluster.host_link.bytes_per_s == 0) {
-    throw Error("plan: --offload needs the link to the host: expected --host-bandwidth, or a cluster with a host_link");
-  }
-  choices.tensor = range_or(arguments.tensor, "plan: --tp", choices.tensor);
-  choices.context = range_or(arguments.context, "plan: --cp", context);
-  choices.expert = range_or(arguments.expert, "plan: --ep", expert);
-  choices.data = range_or(arguments.data, "plan: --dp", choices.data);
-  choices.sizes = range_or(arguments.microbatch_sizes, "plan: --microbatch-size",
-                           profiled ? Numbers{question.network.samples} : divisors(batch, 8));
-  return choices;
-}
-
-/// The choices that are left when a stage is spread over tensor, context and data ranks as `job` says. ZeRO divides
-/// nothing over a single rank.
-void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Parallelism>& all) {
-  for (const std::int64_t expert : choices.expert) {
-    // Whole experts where the sequence is divided and they fit: Megatron's advice for experts.
-    job.expert_tensor = expert > 1 && job.sequence_parallel ? 1 : 0;
-    if (job.devices_per_stage() % (job.expert_parts() * expert) != 0) continue;
-    for (const std::int64_t size : choices.sizes) {
-      for (const ActivationRecompute recompute : choices.recompute) {
-        for (const ZeroChoice& zero : choices.zero) {
-          if (zero != ZeroChoice{} && job.replicas() == 1) continue;
-          for (const bool offload : choices.offload) {
-            job.expert = expert;
-            job.microbatch_size = size;
-            job.recompute = recompute;
-            job.zero = zero.zero;
-            job.zero_by_layer = zero.fitted;
-            job.offload_by_stage = offload;
-            all.push_back(job);
-          }
-        }
-      }
-    }
-  }
-}
-
-/// All combinations of degrees that the cluster has devices for.
-std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
-  const DegreeChoices choices = degree_choices(arguments, question);
-  Parallelism job = arguments.computes.value_or(Parallelism{});
-  job.modules = {};
-  job.recompute_layers = 0;
-  if (!arguments.computes || !arguments.precision.empty()) {
-    job.precision = precision_of(arguments.precision, arguments.cluster);
-    job.format = matrix_format_of(arguments.precision);
-  }
-  if (question.runtime != nullptr) job.overlap_gradients |= question.runtime->overlaps_gradients;
-  job.sequence = question.network.sequence;
-  const bool overlaps_products = job.overlap_products;
-  std::vector<Parallelism> all;
-  for (const std::int64_t tensor : choices.tensor) {
-    for (const std::int64_t context : choices.context) {
-      const std::int64_t room = question.job.num_devices / (tensor * context);
-      for (const std::int64_t data : choices.data.empty() ? divisors(question.job.batch, room) : choices.data) {
-        job.tensor = tensor;
-        job.context = context;
-        job.data = data;
-        job.sequence_parallel = tensor > 1 && (question.runtime == nullptr || question.runtime->splits_norms);
-        job.overlap_products = overlaps_products && job.sequence_parallel;
-        add_choices(choices, job, all);
-      }
-    }
-  }
-  return all;
 }
 
 /// Instead of what the cluster says, every device costs `price`.
@@ -261,6 +76,14 @@ PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* r
   if (arguments.computes && arguments.precision.empty()) check_format(arguments.computes->format, *runtime);
   if (arguments.offload) throw Error("plan: --offload: no system is known to run such orders, expected --runtime none");
   if (!arguments.copies.empty()) throw Error("plan: --copies: no system shares a batch so, expected --runtime none");
+  const TrafficArguments& traffic = arguments.traffic;
+  if (!traffic.shard_group.empty() || traffic.compress_gradients || !traffic.compress_messages.empty() ||
+      traffic.storage_update) {
+    throw Error(
+        "plan: --shard-group, --compress-gradients, --compress-messages, --storage-update: no launch is printed with "
+        "them, expected --runtime none");
+  }
+  if (arguments.unlike_tensor) throw Error("plan: --unlike-tp: no system divides stages so, expected --runtime none");
   if (arguments.asynchronous) throw Error("plan: --asynchronous: no system runs such orders, expected --runtime none");
   return arguments;
 }
@@ -294,7 +117,7 @@ std::vector<std::int32_t> copies_of(const PlanSearchArguments& arguments, const 
   const bool open = runtime == nullptr && arguments.data.empty();
   Numbers numbers;
   for (std::int64_t count = 2; open && count <= kMostCopies; ++count) numbers.push_back(count);
-  numbers = range_or(arguments.copies, "plan: --copies", numbers);
+  numbers = numbers_or(arguments.copies, "plan: --copies", numbers);
   return {numbers.begin(), numbers.end()};
 }
 
@@ -340,6 +163,7 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
   add_job_to(parser);
   parser.group("Search space; a RANGE is 1,2,4 or 2:8:2")
       .text("tp", tensor, "RANGE", "tensor-parallel degrees (default: powers of 2 up to the devices of a node)")
+      .flag("unlike-tp", unlike_tensor, "devices of unlike kinds may also have unlike tensor-parallel degrees")
       .text("cp", context, "RANGE",
             "context-parallel degrees (default: powers of 2 that leave each rank at least 4096 tokens)")
       .text("ep", expert, "RANGE",
@@ -364,11 +188,13 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
             "separated by commas (default: none,full)")
-      .words(kRecomputes)
+      .words(kPlanRecomputes)
       .flag("offload", offload, "stashes may wait on the host, of every stage as many as let it fit")
       .text("schedule", schedules, "LIST", "names of schedules, separated by commas (default: every synchronous one)")
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old");
+  parser.group("What ranks send each other, of all layouts");
+  traffic.add_to(parser);
   parser.group("Prices").real("price", price, {0, 1e9},
                               "price of one device per hour, in any currency (default: as in the cluster's document)");
   parser.group("Limits of the search")
@@ -441,7 +267,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   }
   Numbers places;
   for (std::int64_t p = 1; p <= std::min(kLongestPipeline, question.job.num_devices); ++p) places.push_back(p);
-  for (const std::int64_t p : range_or(arguments.places, "plan: --pp", places)) {
+  for (const std::int64_t p : numbers_or(arguments.places, "plan: --pp", places)) {
     question.ranges.places.push_back(static_cast<std::int32_t>(p));
   }
   question.ranges.copies = copies_of(arguments, runtime);
@@ -449,7 +275,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   if (arguments.chunks.empty() && !question.job.units.empty()) {
     question.ranges.even_chunks = even_chunks(question.job.units.size() - 3, question.ranges.chunks);
   }
-  for (const std::int64_t v : range_or(arguments.chunks, "plan: --chunks", {})) {
+  for (const std::int64_t v : numbers_or(arguments.chunks, "plan: --chunks", {})) {
     question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
   }
   question.ranges.schedules = names_of(arguments.schedules);

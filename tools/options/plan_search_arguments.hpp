@@ -12,6 +12,7 @@
 #include "sim/plan_search/plan_job.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/plan_runtimes.hpp"
+#include "tools/options/traffic_arguments.hpp"
 
 namespace plumb {
 
@@ -34,6 +35,8 @@ struct PlanSearchArguments {
   std::string expert;
   std::string data;
   std::string places;
+  TrafficArguments traffic;
+  bool unlike_tensor = false;  ///< devices of unlike kinds may have unlike tensor-parallel degrees
   std::string copies;  ///< of a pipeline, with unlike shares of the batch; empty: as many as make sense, if devices are
                        ///< unlike
   std::string microbatch_sizes;

@@ -33,12 +33,18 @@ bool moves_to_host(const Schedule& schedule) {
 }
 
 /// What `job` is spread over. With `all` also what is the default, so that nothing is left to a launch file.
-std::string degree_options(const PipelinePlan& plan, bool all) {
+/// `devices`: of the schedule.
+std::string degree_options(const PipelinePlan& plan, std::int32_t devices, bool all) {
   const Parallelism& job = plan.parallelism;
   const auto number = [](const char* option, std::int64_t value) {
     return std::string(" ") + option + " " + std::to_string(value);
   };
-  std::string text = number("--tp", job.tensor) + (job.sequence_parallel ? " --sequence-parallel" : "");
+  std::string text = number("--tp", job.tensor);
+  if (job.has_unlike_tensor()) {
+    const auto first = job.tensor_by_place.begin();
+    text = " --tp-by-rank " + counts_text({first, first + devices});
+  }
+  if (job.sequence_parallel) text += " --sequence-parallel";
   text += number("--dp", job.data) + number("--microbatch-size", job.microbatch_size);
   if (all || job.context > 1) text += number("--cp", job.context);
   if (all || job.expert > 1) text += number("--ep", job.expert);
@@ -47,6 +53,18 @@ std::string degree_options(const PipelinePlan& plan, bool all) {
   if (all || job.recompute != ActivationRecompute::kNone)
     text += " --recompute " + layer_recompute_text({.all = job.recompute, .by_stage = plan.choices.recomputed});
   if (!plan.choices.sharded.empty()) text += " --shard-layers " + counts_text(plan.choices.sharded);
+  return text;
+}
+
+/// "weights=8,gradients=8,optimizer=64": those that are over groups.
+std::string shard_group_text(const ShardGroups& groups) {
+  std::string text;
+  const auto add = [&text](const char* part, std::int64_t ranks) {
+    if (ranks > 0) text += (text.empty() ? "" : ",") + std::string(part) + "=" + std::to_string(ranks);
+  };
+  add("weights", groups.weights);
+  add("gradients", groups.gradients);
+  add("optimizer", groups.optimizer);
   return text;
 }
 
@@ -77,6 +95,11 @@ std::string kernel_options(const Parallelism& job) {
   flag(job.overlap_products, "--overlap-products");
   flag(job.overlap_experts, "--overlap-experts");
   flag(job.context_by_heads, "--cp-by-heads");
+  value(job.shard_groups.any(), "--shard-group", shard_group_text(job.shard_groups));
+  value(job.gradient_share < 1, "--compress-gradients", digits_of(job.gradient_share));
+  value(job.activation_bits > 0, "--compress-messages",
+        std::to_string(job.activation_bits) + "," + std::to_string(job.activation_grad_bits));
+  value(job.storage_bytes_per_s > 0, "--storage-update", digits_of(job.storage_bytes_per_s / 1e9));
   return text;
 }
 
@@ -109,7 +132,8 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
   text += " --cluster " + shell_word(shown.cluster) + words_of(shown.repeated);
   if (question.vocabulary > 0) text += " --vocabulary " + std::to_string(question.vocabulary);
   text += " --partition " + to_string(choice.partition);
-  if (!is_profiled(question.network)) text += degree_options(choice, launched) + kernel_options(choice.parallelism);
+  if (!is_profiled(question.network))
+    text += degree_options(choice, plan.schedule.num_devices, launched) + kernel_options(choice.parallelism);
   if (question.runtime != nullptr || launched)
     text += " --runtime " + std::string(question.runtime == nullptr ? "plumbline" : question.runtime->name);
   return {.text = text};

@@ -1,5 +1,6 @@
 #include "tools/plans/plan_figures.hpp"
 
+#include "models/jobs/job_places.hpp"
 #include "models/stages/network_costs.hpp"
 #include "sim/simulate.hpp"
 #include "tools/tables/job_fit.hpp"
@@ -23,7 +24,8 @@ PlanSpeed plan_speed(const PlanQuestion& question, const ScoredPlan& score) {
 
 std::optional<MemoryNeed> plan_need(const PlanQuestion& question, const ScoredPlan& score) {
   if (is_profiled(question.network)) return std::nullopt;
-  const auto first = static_cast<std::size_t>(score.worst_place * score.plan.parallelism.devices_per_stage());
+  const auto places = place_devices(question.cluster, score.plan.parallelism, score.worst_place + 1);
+  const auto first = static_cast<std::size_t>(places.back().first);
   const std::int64_t own = question.cluster.devices[first].memory_bytes;
   const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : own;
   return memory_need(score.peak_bytes, question.used_rates(), limit);

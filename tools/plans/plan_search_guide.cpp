@@ -78,7 +78,7 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, 
       << (plan.shares.empty()
               ? ""
               : ", " + std::to_string(plan.copies()) + " copies that take " + shares_text(plan) + " microbatches")
-      << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << job.tensor
+      << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << tensor_text(plan)
       << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp x tp" : "") << "\n";
   return out.str();
 }

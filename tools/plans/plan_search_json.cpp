@@ -62,6 +62,9 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
   if (!staleness.empty()) json["staleness"] = std::move(staleness);
   if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
   if (!plan.shares.empty()) json["shares"] = plan.shares;
+  for (const std::int32_t place : plan.order) {
+    if (job.has_unlike_tensor()) json["tensor_by_rank"].push_back(job.tensor_of(place));
+  }
   if (!plan.choices.recomputed.empty()) json["recomputed_layers"] = plan.choices.recomputed;
   if (!plan.choices.sharded.empty()) json["sharded_layers"] = plan.choices.sharded;
   if (!plan.choices.offloaded.empty()) json["offloaded_percent"] = plan.choices.offloaded;

@@ -226,7 +226,9 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
     const PipelinePlan& plan = score.plan;
     const Parallelism& job = plan.parallelism;
     std::vector<std::string> row{std::to_string(plan.num_devices()), std::to_string(plan.length())};
-    for (const auto& [name, degree] : degrees) row.push_back(std::to_string(job.*degree));
+    for (const auto& [name, degree] : degrees) {
+      row.push_back(degree == &Parallelism::tensor ? tensor_text(plan) : std::to_string(job.*degree));
+    }
     for (std::string& cell : std::vector<std::string>{
              plan.schedule, std::to_string(plan.stages_per_place()), std::to_string(plan.microbatches),
              std::to_string(job.microbatch_size), std::string(recompute_word(job.recompute)),
@@ -272,7 +274,7 @@ std::string plan_line(const PipelinePlan& plan) {
     text +=
         ", " + count(std::ssize(plan.replicas), "stage", "stages") + " on " + counts_text(plan.replicas) + " devices";
   }
-  if (job.tensor > 1) text += ", tp " + std::to_string(job.tensor);
+  if (job.tensor > 1) text += ", tp " + tensor_text(plan);
   if (job.context > 1) text += ", cp " + std::to_string(job.context);
   if (job.expert > 1) text += ", ep " + std::to_string(job.expert);
   if (job.expert_parts() != job.tensor) text += ", etp " + std::to_string(job.expert_parts());

@@ -250,7 +250,11 @@ std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places) {
   const std::vector<std::int64_t> usable = largest_of(prices.usable_bytes, static_cast<std::size_t>(places));
   const std::int64_t room = std::accumulate(usable.begin(), usable.end(), std::int64_t{0});
   const std::int64_t largest = *std::max_element(prices.held_bytes.begin(), prices.held_bytes.end());
-  return std::max<std::int64_t>({0, (prices.whole_held_bytes - room + places - 1) / places, largest - usable.front()});
+  const std::int64_t missing =
+      std::max((prices.whole_held_bytes - room + places - 1) / places, largest - usable.front());
+  if (missing <= 0 || prices.memory_scale.empty()) return std::max<std::int64_t>(0, missing);
+  const double real = static_cast<double>(missing) / std::ranges::max(prices.memory_scale);
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(real)));
 }
 
 Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<std::vector<DeviceId>>>& placement,
@@ -270,8 +274,8 @@ Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<
     if (s + 1 == placement[0].size() || placement[0][s + 1].empty() || stages.costs.memory.empty()) continue;
     const DeviceId here = placement[0][s].front();
     const DeviceId there = placement[0][s + 1].front();
-    const MessageTime down = message_time(stages, here, there, stages.costs.memory[s].output_bytes);
-    const MessageTime up = message_time(stages, there, here, stages.costs.memory[s + 1].input_grad_bytes);
+    const MessageTime down = message_time(stages, here, there, stages.costs.memory[s].message_bytes(false));
+    const MessageTime up = message_time(stages, there, here, stages.costs.memory[s + 1].message_bytes(true));
     bound = std::max(bound, forwards + microbatches * down.sending);  // one message of a channel at a time
     forwards += down.all;
     inputs += up.all;

@@ -69,8 +69,8 @@ Ticks steady_placement_bound(const PricedStages& stages,
     computing[index(here)] += work_of(stages.costs.times[s], stages.pipeline.devices[index(here)].speed, microbatches);
     if (!messages || s == 0) continue;
     const DeviceId before = placement[0][s - 1].front();
-    send(before, here, stages.costs.memory[s - 1].output_bytes);
-    send(here, before, stages.costs.memory[s].input_grad_bytes);
+    send(before, here, stages.costs.memory[s - 1].message_bytes(false));
+    send(here, before, stages.costs.memory[s].message_bytes(true));
   }
   Ticks bound = *std::max_element(computing.begin(), computing.end());
   for (const auto& [channel, ticks] : sending) bound = std::max(bound, ticks);

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
+#include "schedules/catalogue/registry.hpp"
+#include "tools/options/tensor_by_rank.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -14,22 +16,22 @@ namespace plumb {
 TEST_CASE("shard groups, compressed gradients and storage devices describe a job, each as its option says") {
   CHECK(!JobArguments{}.any());
   JobArguments arguments;
-  arguments.shard_group = "8";
+  arguments.traffic.shard_group = "8";
   CHECK(arguments.any());
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).shard_groups == ShardGroups::of(8));
-  arguments.shard_group = "optimizer=64,weights=8";
+  arguments.traffic.shard_group = "optimizer=64,weights=8";
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).shard_groups == ShardGroups{8, 0, 64});
   for (const char* wrong : {"0", "eight", "8,8", "weights", "weights=", "weights=0", "weight=8", "weights=8,,", "-8"}) {
     CAPTURE(wrong);
-    arguments.shard_group = wrong;
+    arguments.traffic.shard_group = wrong;
     CHECK_THROWS_AS(arguments.parallelism({}, MatrixFormat::kBf16), Error);
   }
   arguments = {};
-  arguments.compress_gradients = 0.25;
+  arguments.traffic.compress_gradients = 0.25;
   CHECK(arguments.any());
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).gradient_share == 0.25);
   arguments = {};
-  arguments.storage_update = 3;
+  arguments.traffic.storage_update = 3;
   CHECK(arguments.any());
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).storage_bytes_per_s == 3e9);
 }
@@ -49,17 +51,57 @@ TEST_CASE("layers that are sharded by themselves and messages in few bits are re
     CHECK_THROWS_AS(arguments.stage_choices(), Error);
   }
   arguments = {};
-  arguments.compress_messages = "4";
+  arguments.traffic.compress_messages = "4";
   CHECK(arguments.any());
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).activation_bits == 4);
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).activation_grad_bits == 4);
-  arguments.compress_messages = "4,8";
+  arguments.traffic.compress_messages = "4,8";
   CHECK(arguments.parallelism({}, MatrixFormat::kBf16).activation_grad_bits == 8);
   for (const char* wrong : {"0", "4,", "4,8,8", "33", "few"}) {
     CAPTURE(wrong);
-    arguments.compress_messages = wrong;
+    arguments.traffic.compress_messages = wrong;
     CHECK_THROWS_AS(arguments.parallelism({}, MatrixFormat::kBf16), Error);
   }
+}
+
+TEST_CASE(
+    "tensor degrees of single pipeline ranks are read, alike ones as one degree, and what is no list is refused") {
+  JobArguments arguments;
+  arguments.tensor_by_rank = "2-1-4";
+  CHECK(arguments.any());
+  arguments.sequence_parallel = true;
+  const Parallelism job = arguments.parallelism({}, MatrixFormat::kBf16);
+  CHECK(job.tensor_by_place == std::vector<std::int32_t>{2, 1, 4});
+  CHECK(job.tensor == 4);
+  CHECK(job.sequence_parallel);
+  arguments.tensor_by_rank = "1-1";
+  CHECK(arguments.parallelism({}, MatrixFormat::kBf16).tensor_by_place.empty());
+  CHECK_FALSE(arguments.parallelism({}, MatrixFormat::kBf16).sequence_parallel);
+  for (const char* wrong : {"2-", "two", "0-1", "2--1", "-2", "2,4"}) {
+    CAPTURE(wrong);
+    arguments.tensor_by_rank = wrong;
+    CHECK_THROWS_AS(arguments.parallelism({}, MatrixFormat::kBf16), Error);
+  }
+  CHECK(parse_tensor_by_rank("2-4", 2) == std::vector<std::int32_t>{2, 4});
+  CHECK_THROWS_WITH_AS(parse_tensor_by_rank("2-4", 3),
+                       "--tp-by-rank: 2-4 has 2 degrees, expected one for each of the 3 pipeline ranks", Error);
+  arguments.tensor_by_rank = "2-4";
+  arguments.degrees.tensor = 2;
+  CHECK_THROWS_WITH_AS(arguments.parallelism({}, MatrixFormat::kBf16), doctest::Contains("expected no --tp with it"),
+                       Error);
+}
+
+TEST_CASE("stages stand where the schedule has them, on devices of one degree") {
+  const auto places = [](const char* schedule, std::int32_t devices, const std::vector<std::int32_t>& degrees) {
+    return places_of_stages(generate(schedule, {.num_devices = devices, .num_microbatches = 4}), degrees);
+  };
+  CHECK(places("1f1b", 3, {1, 2, 4}) == std::vector<std::int32_t>{0, 1, 2});
+  CHECK(places("zb-v", 2, {1, 2}) == std::vector<std::int32_t>{0, 1, 1, 0});
+  CHECK(places("chimera", 4, {1, 2, 2, 1}) == std::vector<std::int32_t>{0, 1, 2, 3});
+  CHECK_THROWS_WITH_AS(places("chimera", 4, {1, 1, 2, 2}),
+                       "--tp-by-rank: stage 0 is on devices 0 and 3, expected the same degree on both", Error);
+  CHECK(one_stage_each(3, 3) == std::vector<std::int32_t>{0, 1, 2});
+  CHECK_THROWS_AS(one_stage_each(4, 2), Error);
 }
 
 }  // namespace plumb

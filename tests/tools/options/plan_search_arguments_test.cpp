@@ -133,6 +133,44 @@ TEST_CASE("copies with shares are searched unless data ranks or a system are ask
   CHECK(plan_question(arguments).ranges.copies.empty());
 }
 
+TEST_CASE("kinds of devices have unlike tensor degrees where that is asked for, without what is left to stages") {
+  PlanSearchArguments arguments = asked("gpt2-small", "");
+  arguments.cluster = testing::in_source("tools/examples/a100_v100.json");
+  arguments.data = "1";
+  arguments.microbatch_sizes = "1";
+  arguments.recompute = "none,fitted";
+  const auto count = [&](auto has) { return std::ranges::count_if(plan_question(arguments).ranges.parallelisms, has); };
+  const auto unlike = [](const Parallelism& job) { return job.has_unlike_tensor(); };
+  CHECK(count(unlike) == 0);
+  arguments.unlike_tensor = true;
+  CHECK(count(unlike) == 12);  // 1, 2 or 4 on A100, another one on V100; no recomputation or full, which `fitted` adds
+  CHECK(count([](const Parallelism& job) { return job.tensor_by_place == std::vector<std::int32_t>{2, 2, 4}; }) == 2);
+  CHECK(count([&](const Parallelism& job) { return unlike(job) && job.recompute == ActivationRecompute::kFitted; }) ==
+        0);
+  arguments.tensor = "1,2";
+  CHECK(count(unlike) == 4);
+  arguments.cluster = "a100-2x8";
+  CHECK(count(unlike) == 0);
+  arguments.runtime = "megatron";
+  arguments.recompute.clear();
+  CHECK_THROWS_WITH_AS(plan_question(arguments), doctest::Contains("plan: --unlike-tp: no system"), Error);
+}
+
+TEST_CASE("what ranks send each other is that of all layouts; groups of shards only where ZeRO shards") {
+  PlanSearchArguments arguments = asked("gpt2-small", "");
+  arguments.data = "4";
+  arguments.traffic.shard_group = "2";
+  arguments.traffic.compress_messages = "8";
+  arguments.traffic.overlap_gradients = true;
+  for (const Parallelism& job : plan_question(arguments).ranges.parallelisms) {
+    CHECK(job.shard_groups == (job.zero == ZeroStage::kNone ? ShardGroups{} : ShardGroups::of(2)));
+    CHECK(job.activation_bits == 8);
+    CHECK(job.overlap_gradients);
+  }
+  arguments.runtime = "megatron";
+  CHECK_THROWS_WITH_AS(plan_question(arguments), doctest::Contains("no launch is printed with them"), Error);
+}
+
 TEST_CASE("published planners see really unlike devices as faster and slower ones, with the memory of each") {
   PlanArguments arguments;
   arguments.network = "gpt2-small";

@@ -7,6 +7,7 @@
 
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
+#include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -39,6 +40,34 @@ TEST_CASE("a plan's document simulates, by the command that the plan prints, to 
   CHECK(answer.at("proved") == true);
   CHECK(answer.at("best").size() == 2);
   CHECK(printed_step(plan.out, scratch) == answer.at("best")[0].at("step_time_ns"));
+}
+
+TEST_CASE("what unlike tensor degrees and compressed traffic promise is what the printed command simulates") {
+  const ScratchDirectory scratch;
+  const auto check = [&](const std::string& options, const std::string& printed) {
+    CAPTURE(options);
+    const CommandResult plan = run_command("plumbline plan " + options + " --json answer.json", scratch.path());
+    REQUIRE(plan.status == 0);
+    CHECK(plan.out.find(printed) != std::string::npos);
+    const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
+    CHECK(printed_step(plan.out, scratch) == answer.at("best")[0].at("step_time_ns"));
+    return answer.at("best")[0];
+  };
+  const std::string cluster = in_source("tools/examples/a100_v100.json");
+  const std::string unlike = "--network llama3-8b --cluster " + cluster +
+                             " --tp 1,2 --cp 2 --dp 1 --pp 3,4 --microbatch-size 1 --recompute none --zero 1 "
+                             "--schedule zb-h1 --unlike-tp --batch ";
+  const auto in_order = check(unlike + "64", "--tp-by-rank 1-1-2 --sequence-parallel");
+  CHECK(in_order.at("tensor_by_rank") == nlohmann::json{1, 1, 2});
+  CHECK(in_order.at("devices") == 8);
+  const auto slow_first = check(unlike + "16 -o best.json", "--tp-by-rank 1-1-2 --sequence-parallel");
+  CHECK(slow_first.at("order") == nlohmann::json{2, 0, 1});
+  CHECK(slow_first.at("tensor_by_rank") == nlohmann::json{2, 1, 1});
+  check(
+      "--network gpt2-small --cluster a100-1x8 --batch 32 --zero 1 --dp 4 --tp 1 --pp 2 --schedule 1f1b "
+      "--shard-group 2 --overlap-gradients --compress-messages 8 --compress-gradients 0.5",
+      "--overlap-gradients --shard-group weights=2,gradients=2,optimizer=2 --compress-gradients 0.5 "
+      "--compress-messages 8,8");
 }
 
 TEST_CASE("an answer that a limit cut short says so") {
