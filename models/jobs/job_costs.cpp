@@ -17,7 +17,6 @@
 #include "models/jobs/job_places.hpp"
 #include "models/jobs/job_update.hpp"
 #include "models/jobs/recomputed_layers.hpp"
-#include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/stages/network_costs.hpp"
 
@@ -313,13 +312,7 @@ JobCosts JobPrices::stages(const Partition& partition, std::int32_t places, cons
 
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                    const Parallelism& parallelism, const StageChoices& choices) {
-  if (!parallelism.has_unlike_tensor()) {
-    return JobPrices(network, machine, parallelism).costs(partition, machine.places, choices);
-  }
-  const JobMachine one_place{machine.cluster, 1, machine.rates};
-  return unlike_job_costs(machine.cluster, parallelism, partition, choices, [&](std::int64_t tensor) {
-    return JobPrices(network, one_place, with_tensor(parallelism, tensor)).stages(partition, machine.places);
-  });
+  return JobPrices(network, machine, parallelism).costs(partition, machine.places, choices);
 }
 
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,

@@ -50,8 +50,7 @@ struct JobMachine {
 /// and context ranks, updates, and gathers what ZeRO sharded. Tied weights are those of a tensor rank.
 /// `choices`: what single stages have otherwise; of them, those of layers count here.
 /// Throws `Error` for what cannot be divided, and for clusters with too few devices. Devices of other rates than the
-/// first count as slower or faster by their FLOP/s. Where places have unlike tensor degrees (`unlike_job_costs`),
-/// `choices` say where the stages stand, and nothing else.
+/// first count as slower or faster by their FLOP/s. All places have one tensor degree (else: `unlike_job_costs`).
 JobCosts job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                    const Parallelism& parallelism, const StageChoices& choices = {});
 

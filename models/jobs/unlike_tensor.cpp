@@ -160,4 +160,12 @@ JobCosts unlike_job_costs(const Cluster& cluster, const Parallelism& job, const 
   return costs;
 }
 
+JobCosts unlike_job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
+                          const Parallelism& job, const StageChoices& choices) {
+  const JobMachine one_place{machine.cluster, 1, machine.rates};
+  return unlike_job_costs(machine.cluster, job, partition, choices, [&](std::int64_t tensor) {
+    return JobPrices(network, one_place, with_tensor(job, tensor)).stages(partition, machine.places);
+  });
+}
+
 }  // namespace plumb

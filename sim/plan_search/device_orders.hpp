@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 

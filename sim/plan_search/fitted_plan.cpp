@@ -9,7 +9,7 @@
 
 #include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 namespace {

@@ -12,8 +12,8 @@
 #include "schedules/program/in_flight.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/bounds/steady_bounds.hpp"
-#include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/offload.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
 #include "sim/simulate.hpp"
 

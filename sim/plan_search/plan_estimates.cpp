@@ -10,7 +10,7 @@
 #include "models/ground/error.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/program/in_flight.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {

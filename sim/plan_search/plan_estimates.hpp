@@ -8,7 +8,7 @@
 
 #include "models/costs/stage_costs.hpp"
 #include "models/stages/partition.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {

@@ -19,6 +19,7 @@
 #include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/copy_shares.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 
 namespace plumb {
 namespace {

@@ -16,9 +16,9 @@
 #include "sim/plan_search/bounds/pass_counts.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/device_orders.hpp"
-#include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/plan_estimates.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {

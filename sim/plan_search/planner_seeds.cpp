@@ -12,7 +12,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/plan_search/cut_units.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "sim/planners/planner.hpp"
 
 namespace plumb {

@@ -16,6 +16,7 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_setups.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb::testing {

@@ -7,8 +7,8 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/network/network.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "tests/support/profiled_network.hpp"
 
 namespace plumb::testing {

@@ -8,9 +8,9 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "sim/plan_search/job_pricing.hpp"
-#include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb::testing {

@@ -1,4 +1,5 @@
 #include "tools/ask/plan_search_question.hpp"
+#include "tools/options/plan_question.hpp"
 
 #include <algorithm>
 #include <chrono>

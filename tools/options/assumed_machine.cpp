@@ -7,7 +7,7 @@
 #include "models/jobs/job_places.hpp"
 #include "models/jobs/unlike_tensor.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/tensor_by_rank.hpp"
+#include "tools/options/jobs/tensor_by_rank.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {

@@ -13,6 +13,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/jobs/job_costs.hpp"
 #include "models/jobs/job_places.hpp"
+#include "models/jobs/unlike_tensor.hpp"
 #include "models/jobs/vocabulary_shares.hpp"
 #include "models/network/vocabulary_rows.hpp"
 #include "models/sources/abstract_costs.hpp"
@@ -23,9 +24,9 @@
 #include "schedules/program/in_flight.hpp"
 #include "tools/formats/file_nature.hpp"
 #include "tools/formats/run_files.hpp"
+#include "tools/options/jobs/tensor_by_rank.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/stages_per_device.hpp"
-#include "tools/options/tensor_by_rank.hpp"
 #include "tools/tables/rates_text.hpp"
 
 namespace plumb {
@@ -246,7 +247,9 @@ CostInput job_input(const CostArguments& arguments, const CostDocuments& documen
       load_partition(arguments.partition, {layers, arguments.network}, shape.num_layer_stages(), layer_times);
   JobCosts job = shape.vocabulary
                      ? vocabulary_job_costs(network, *input.partition, machine, parallelism, *shape.vocabulary)
-                     : job_costs(network, *input.partition, machine, parallelism, choices);
+                     : (parallelism.has_unlike_tensor()
+                            ? unlike_job_costs(network, *input.partition, machine, parallelism, choices)
+                            : job_costs(network, *input.partition, machine, parallelism, choices));
   input.costs = std::move(job.costs);
   input.cluster = std::move(job.pipeline);
   input.description = network.name + " on " + cluster.name + job_text(parallelism) + ", layers " +
@@ -489,20 +492,6 @@ Partition load_partition(const std::string& partition, const NamedNetwork& netwo
                 std::to_string(num_stages));
   }
   return given;
-}
-
-MatrixFormat matrix_format_of(const std::string& precision) {
-  const auto at = std::ranges::find(kMatrixFormatNames, precision);
-  return at == kMatrixFormatNames.end() ? MatrixFormat::kBf16
-                                        : static_cast<MatrixFormat>(at - kMatrixFormatNames.begin());
-}
-
-Precision precision_of(const std::string& name, const std::string& cluster) {
-  const std::string_view usual = plain_name(cluster) == "host" ? "single" : "mixed";
-  const std::string_view chosen = name.empty() ? usual : std::string_view(name);
-  if (chosen == "mixed" || matrix_format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
-  if (chosen == "single") return Precision{};
-  throw_unknown("precision", chosen, kPrecisionNames);
 }
 
 }  // namespace plumb

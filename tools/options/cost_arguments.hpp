@@ -14,16 +14,13 @@
 #include "models/sources/run_profile.hpp"
 #include "models/stages/partition.hpp"
 #include "schedules/document/schedule.hpp"
-#include "tools/options/job_arguments.hpp"
+#include "tools/options/jobs/job_arguments.hpp"
 #include "tools/options/network_argument.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/options/precision_argument.hpp"
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
-
-/// What --precision may be.
-inline constexpr std::array<std::string_view, 7> kPrecisionNames{"mixed",     "single", "fp8",  "fp8-current",
-                                                                 "fp8-block", "mxfp8",  "nvfp4"};
 
 struct CostDocuments;
 
@@ -115,11 +112,5 @@ Partition load_partition(const std::string& partition, const NamedNetwork& netwo
 
 /// "h100-8x8": the built-in cluster `name` with as many whole nodes as `devices` need.
 std::string sized_name(const std::string& name, const Cluster& cluster, std::int64_t devices);
-
-/// What `--precision` says of matrix products: bf16, unless it is the name of another format.
-MatrixFormat matrix_format_of(const std::string& precision);
-/// "single", or "mixed" and names of formats; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for
-/// anything else.
-Precision precision_of(const std::string& name, const std::string& cluster);
 
 }  // namespace plumb

@@ -1,18 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/jobs/parallelism.hpp"
 #include "tools/options/plan_search_arguments.hpp"
 
 namespace plumb {
-
-/// What `--recompute` of a search may be, in the order of `ActivationRecompute`.
-inline constexpr std::array<std::string_view, 4> kPlanRecomputes{"none", "selective", "full", "fitted"};
 
 /// The numbers of a range, or `otherwise` for an empty text. Throws `Error`, which names `where`, for what is no range.
 std::vector<std::int64_t> numbers_or(const std::string& text, const char* where,

@@ -1,142 +1,13 @@
 #include "tools/options/plan_search_arguments.hpp"
 
 #include <algorithm>
-#include <array>
-#include <numeric>
-#include <string_view>
-#include <utility>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
-#include "models/ground/text_file.hpp"
-#include "models/kernels/kernel_rates_io.hpp"
-#include "models/network/vocabulary_rows.hpp"
-#include "models/stages/whole_layers.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/network_argument.hpp"
-#include "tools/options/plan_degrees.hpp"
-#include "tools/terminal/words.hpp"
 
 namespace plumb {
-namespace {
-
-using Numbers = std::vector<std::int64_t>;
-
-constexpr std::array<std::string_view, 2> kCuts{"layers", "blocks"};
-constexpr std::int64_t kLongestPipeline = 64;
-
-std::vector<std::string> names_of(const std::string& list) {
-  return list.empty() ? std::vector<std::string>{} : split(list, ',');
-}
-
-/// Instead of what the cluster says, every device costs `price`.
-void set_prices(Cluster& cluster, const std::optional<double>& price) {
-  if (!price) return;
-  for (DeviceSpec& device : cluster.devices) device.price_per_hour = *price;
-}
-
-/// As far as every stage can have the same number of layers, on four places or more: what pipelines of fewer places
-/// idle is little.
-std::vector<std::int32_t> even_chunks(std::size_t decoders, const std::vector<std::int32_t>& chunks) {
-  constexpr std::size_t kLeastPlaces = 4;
-  std::vector<std::int32_t> even;
-  for (std::size_t v = 2; v * kLeastPlaces <= decoders + 2; ++v) {
-    const auto chunk = static_cast<std::int32_t>(v);
-    const auto divides = [&](std::size_t all) { return all % v == 0; };
-    if (std::ranges::find(chunks, chunk) != chunks.end()) continue;
-    if (divides(decoders) || divides(decoders + 1) || divides(decoders + 2)) even.push_back(chunk);
-  }
-  return even;
-}
-
-/// The products of a launch file, for a system that may be another one.
-void check_format(MatrixFormat format, const PlanRuntime& runtime) {
-  if (format == MatrixFormat::kBf16) return;
-  const std::string name(kMatrixFormatNames[static_cast<std::size_t>(format)]);
-  allowed(runtime, "--precision", name, split(std::string(runtime.precision), ','), {});
-}
-
-/// What the system has, or all choices.
-PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* runtime) {
-  if (runtime == nullptr) return arguments;
-  const auto list = [](std::string_view names) {
-    return names.empty() ? std::vector<std::string>{} : split(std::string(names), ',');
-  };
-  const auto narrow = [&](const char* option, std::string& given, const std::vector<std::string>& searched,
-                          const std::vector<std::string>& besides) {
-    given = allowed(*runtime, option, given, searched, besides);
-  };
-  narrow("--schedule", arguments.schedules, schedules_of(*runtime), {});
-  narrow("--zero", arguments.zero, list(runtime->zero), list(runtime->zero_too));
-  if (!arguments.recompute.empty()) narrow("--recompute", arguments.recompute, list(runtime->recompute), {});
-  if (!arguments.precision.empty()) narrow("--precision", arguments.precision, list(runtime->precision), {});
-  if (!runtime->splits_samples) narrow("--cp", arguments.context, {"1"}, {});
-  if (!runtime->splits_experts) narrow("--ep", arguments.expert, {"1"}, {});
-  if (arguments.computes && arguments.precision.empty()) check_format(arguments.computes->format, *runtime);
-  if (arguments.offload) throw Error("plan: --offload: no system is known to run such orders, expected --runtime none");
-  if (!arguments.copies.empty()) throw Error("plan: --copies: no system shares a batch so, expected --runtime none");
-  const TrafficArguments& traffic = arguments.traffic;
-  if (!traffic.shard_group.empty() || traffic.compress_gradients || !traffic.compress_messages.empty() ||
-      traffic.storage_update) {
-    throw Error(
-        "plan: --shard-group, --compress-gradients, --compress-messages, --storage-update: no launch is printed with "
-        "them, expected --runtime none");
-  }
-  if (arguments.unlike_tensor) throw Error("plan: --unlike-tp: no system divides stages so, expected --runtime none");
-  if (arguments.asynchronous) throw Error("plan: --asynchronous: no system runs such orders, expected --runtime none");
-  return arguments;
-}
-
-/// Tables of words as long as the system makes them. What it adds depends on the tensor ranks only where they are no
-/// divisors of the unit; then nothing is said here, and the launch notes it.
-void pad_vocabulary(PlanQuestion& question) {
-  const std::int64_t rows = vocabulary_rows(question.network);
-  if (question.runtime == nullptr || !question.runtime->pads_vocabulary || rows % kVocabularyUnit == 0) return;
-  question.vocabulary = (rows / kVocabularyUnit + 1) * kVocabularyUnit;
-  question.network = with_vocabulary_rows(std::move(question.network), question.vocabulary);
-}
-
-/// Where stages may begin: whole decoder layers, which is all that systems can do, or any blocks.
-void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
-  const bool blocks = arguments.cut == kCuts[1];
-  if (!arguments.cut.empty() && std::ranges::find(kCuts, arguments.cut) == kCuts.end())
-    throw_unknown("--cut choice", arguments.cut, kCuts);
-  if (question.runtime != nullptr) {
-    if (blocks) throw Error("plan: --cut blocks: no system cuts inside decoder layers, expected --runtime none");
-    cut_as(*question.runtime, question.network, question.job);
-  } else if (!blocks) {
-    question.job.units = whole_layers(question.network);
-    if (question.job.units.size() == question.network.layers.size() + 1) question.job.units.clear();
-  }
-}
-
-/// Copies of a pipeline are data ranks of another kind, so not where these are asked for.
-std::vector<std::int32_t> copies_of(const PlanSearchArguments& arguments, const PlanRuntime* runtime) {
-  constexpr std::int64_t kMostCopies = 16;
-  const bool open = runtime == nullptr && arguments.data.empty();
-  Numbers numbers;
-  for (std::int64_t count = 2; open && count <= kMostCopies; ++count) numbers.push_back(count);
-  numbers = numbers_or(arguments.copies, "plan: --copies", numbers);
-  return {numbers.begin(), numbers.end()};
-}
-
-/// Throws `Error` with all that is missing, and an example.
-void check_complete(const PlanSearchArguments& arguments) {
-  std::vector<std::string> missing;
-  if (arguments.network.empty() && !arguments.described) missing.emplace_back("the model (--network NAME|FILE)");
-  if (arguments.cluster.empty()) missing.emplace_back("the cluster (--cluster NAME|FILE)");
-  if (!arguments.batch) missing.emplace_back("the global batch size (--batch N)");
-  if (missing.empty()) return;
-  std::string all;
-  for (std::size_t at = 0; at < missing.size(); ++at) {
-    all += (at == 0 ? "" : at + 1 == missing.size() ? " and " : ", ") + missing[at];
-  }
-  throw Error("plan: " + all + (missing.size() == 1 ? " is" : " are") +
-              " missing, expected all of: plan --network llama3-70b --cluster h100-8x8 --batch 128");
-}
-
-}  // namespace
 
 void PlanSearchArguments::add_job_to(OptionTable& parser) {
   parser.group("Job")
@@ -181,7 +52,7 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .text("cut", cut, "NAME",
             "where stages may begin: at whole decoder layers (layers), or also between attention and MLP (blocks), "
             "which no system runs (default: layers)")
-      .words(kCuts)
+      .words(kPlanCuts)
       .text("zero", zero, "LIST",
             "ZeRO stages, 0 to 3, or of every stage as few layers by ZeRO 3 as fit (fitted), separated by commas "
             "(default: 0,1)")
@@ -228,62 +99,6 @@ PlanJob PlanQuestion::job_on(const Cluster& other, const PricingLimits& other_li
   PlanJob changed = job;
   changed.price = job_pricing(network, other, rates, other_limits);
   return changed;
-}
-
-PlanQuestion plan_question(const PlanSearchArguments& given) {
-  const PlanRuntime* runtime = plan_runtime(given.runtime);
-  const PlanSearchArguments arguments = narrowed(given, runtime);
-  check_complete(arguments);
-  PlanQuestion question{.runtime = runtime};
-  if (runtime != nullptr) question.limits.runtime = runtime->name;
-  question.network = arguments.described ? *arguments.described : network_argument(arguments.network);
-  question.cluster = load_cluster(arguments.cluster);
-  if (arguments.first_devices) {
-    question.cluster = sized_cluster(std::move(question.cluster), *arguments.first_devices);
-  }
-  set_prices(question.cluster, arguments.price);
-  if (arguments.sequence) question.network.sequence = *arguments.sequence;
-  pad_vocabulary(question);
-  if (!arguments.rates.empty()) {
-    question.rates = kernel_rates_from_json(read_text_file(arguments.rates, kKernelRatesFile), arguments.rates);
-  }
-  if (!arguments.memory_limit.empty()) {
-    question.limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");
-    if (question.limits.memory_bytes == 0)
-      throw Error("plan: --memory-limit: nothing fits in 0 bytes, expected bytes above 0");
-  }
-  if (!arguments.host_bandwidth.empty()) {
-    question.limits.host_bytes_per_s =
-        static_cast<double>(parse_bytes(arguments.host_bandwidth, "plan: --host-bandwidth"));
-  }
-  question.job.num_layers = question.network.layers.size();
-  question.job.num_devices = static_cast<std::int64_t>(question.cluster.devices.size());
-  question.job.batch = *arguments.batch;
-  set_cuts(arguments, question);
-  question.job = question.job_on(question.cluster, question.limits);
-  question.ranges.parallelisms = parallelisms_of(arguments, question);
-  if (const auto& jobs = question.ranges.parallelisms; !jobs.empty()) {
-    require_format(question.used_rates(), jobs.front().format);  // all have the same
-  }
-  Numbers places;
-  for (std::int64_t p = 1; p <= std::min(kLongestPipeline, question.job.num_devices); ++p) places.push_back(p);
-  for (const std::int64_t p : numbers_or(arguments.places, "plan: --pp", places)) {
-    question.ranges.places.push_back(static_cast<std::int32_t>(p));
-  }
-  question.ranges.copies = copies_of(arguments, runtime);
-  if (!arguments.chunks.empty()) question.ranges.chunks.clear();
-  if (arguments.chunks.empty() && !question.job.units.empty()) {
-    question.ranges.even_chunks = even_chunks(question.job.units.size() - 3, question.ranges.chunks);
-  }
-  for (const std::int64_t v : numbers_or(arguments.chunks, "plan: --chunks", {})) {
-    question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
-  }
-  question.ranges.schedules = names_of(arguments.schedules);
-  question.ranges.asynchronous = arguments.asynchronous;
-  const auto& names = question.ranges.schedules;
-  question.ranges.replicated =
-      arguments.data.empty() && (names.empty() || std::find(names.begin(), names.end(), "dapple") != names.end());
-  return question;
 }
 
 }  // namespace plumb

@@ -1,20 +1,26 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/network/network.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
+#include "tools/options/jobs/traffic_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/plan_runtimes.hpp"
-#include "tools/options/traffic_arguments.hpp"
 
 namespace plumb {
+
+/// What `--recompute` of a search may be, in the order of `ActivationRecompute`, and `--cut`.
+inline constexpr std::array<std::string_view, 4> kPlanRecomputes{"none", "selective", "full", "fitted"};
+inline constexpr std::array<std::string_view, 2> kPlanCuts{"layers", "blocks"};
 
 /// Options of `plan`: the model, the cluster, the batch, and the search space.
 struct PlanSearchArguments {
@@ -83,8 +89,5 @@ struct PlanQuestion {
   /// The same job on another cluster.
   PlanJob job_on(const Cluster& other, const PricingLimits& other_limits) const;
 };
-
-/// Throws `Error` for missing options and impossible values.
-PlanQuestion plan_question(const PlanSearchArguments& arguments);
 
 }  // namespace plumb

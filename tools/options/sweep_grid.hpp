@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "schedules/catalogue/registry.hpp"
-#include "tools/options/job_degrees.hpp"
+#include "tools/options/jobs/job_degrees.hpp"
 
 namespace plumb {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "tools/options/plan_search_arguments.hpp"
 #include "tools/plans/plan_commands.hpp"
 

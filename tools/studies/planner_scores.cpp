@@ -1,4 +1,5 @@
 #include "tools/studies/planner_scores.hpp"
+#include "tools/options/plan_question.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/import/load_network.hpp"
-#include "tools/options/lora_arguments.hpp"
+#include "tools/options/jobs/lora_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/training/final_evaluation.hpp"
 #include "tools/training/stream_arguments.hpp"

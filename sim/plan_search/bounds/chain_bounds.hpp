@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 

@@ -7,7 +7,7 @@
 
 #include "sim/plan_search/bounds/pass_counts.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 

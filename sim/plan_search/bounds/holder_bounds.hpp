@@ -6,8 +6,8 @@
 
 #include "models/jobs/parallelism.hpp"
 #include "models/stages/partition.hpp"
-#include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 

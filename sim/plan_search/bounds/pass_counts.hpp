@@ -11,7 +11,7 @@
 
 #include "schedules/document/schedule.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 
 namespace plumb {

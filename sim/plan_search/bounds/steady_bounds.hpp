@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "schedules/document/schedule.hpp"
-#include "sim/plan_search/layer_prices.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 

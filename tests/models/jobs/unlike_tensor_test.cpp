@@ -42,7 +42,8 @@ struct UnlikeStages {
   Partition partition = equal_partition(network, 4);
 
   JobCosts costs(const Parallelism& job, const StageChoices& choices = {}) const {
-    return job_costs(network, partition, {cluster, 4}, job, choices);
+    if (job.has_unlike_tensor()) return unlike_job_costs(network, partition, {cluster, 4}, job, choices);
+    return job_costs(network, partition, {cluster, 4}, job);
   }
   JobCosts unlike(const Degrees& degrees, const Degrees& places = {0, 1, 2, 3}) const {
     return costs(with_tensor_by_place({.sequence_parallel = true}, degrees), {.places = places});

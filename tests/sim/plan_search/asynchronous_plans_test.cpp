@@ -5,8 +5,8 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/every_plan.hpp"

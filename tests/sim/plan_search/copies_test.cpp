@@ -1,4 +1,5 @@
 #include "sim/plan_search/copy_shares.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,9 +12,9 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "tests/support/every_plan.hpp"
 #include "tests/support/profiled_network.hpp"
 #include "tests/support/small_plan_jobs.hpp"

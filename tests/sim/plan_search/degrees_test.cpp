@@ -4,8 +4,8 @@
 
 #include "models/ground/error.hpp"
 #include "models/network/network_io.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "tests/support/every_plan.hpp"
 
 TEST_SUITE_BEGIN("plan search");

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "tests/support/every_plan.hpp"
 #include "tests/support/profiled_network.hpp"
 

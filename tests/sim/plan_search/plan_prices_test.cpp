@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "models/cluster/cluster_io.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "tests/support/profiled_network.hpp"
 
 TEST_SUITE_BEGIN("plan search");

@@ -12,9 +12,9 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_queue.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "tests/support/every_plan.hpp"
 #include "tests/support/small_plan_jobs.hpp"
 

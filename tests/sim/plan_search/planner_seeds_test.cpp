@@ -1,4 +1,5 @@
 #include "sim/plan_search/planner_seeds.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,10 +10,10 @@
 #include "models/ground/error.hpp"
 #include "models/import/published_network.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_kinds.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "sim/plan_search/seed_scores.hpp"
 #include "sim/planners/planner.hpp"
 #include "tests/support/random_layers.hpp"

@@ -7,9 +7,9 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/import/load_network.hpp"
 #include "models/stages/whole_layers.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 

@@ -6,9 +6,9 @@
 
 #include "models/network/network_io.hpp"
 #include "sim/plan_search/fitted_plan.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 

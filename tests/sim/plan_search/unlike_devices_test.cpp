@@ -4,9 +4,9 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/import/load_network.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "tests/support/source_directory.hpp"
 
 TEST_SUITE_BEGIN("plan search");

@@ -1,4 +1,4 @@
-#include "tools/options/job_arguments.hpp"
+#include "tools/options/jobs/job_arguments.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -7,7 +7,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "tools/options/tensor_by_rank.hpp"
+#include "tools/options/jobs/tensor_by_rank.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

@@ -1,4 +1,4 @@
-#include "tools/options/plan_search_arguments.hpp"
+#include "tools/options/plan_question.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,5 @@
 #include "sim/plan_search/bounds/chain_bounds.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,9 +11,9 @@
 #include "sim/plan_search/bounds/holder_bounds.hpp"
 #include "sim/plan_search/bounds/packing_bounds.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
-#include "sim/plan_search/job_pricing.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_cuts.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 #include "tests/support/profiled_network.hpp"
 

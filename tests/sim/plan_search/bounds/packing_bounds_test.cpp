@@ -1,4 +1,5 @@
 #include "sim/plan_search/bounds/packing_bounds.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +10,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/sources/abstract_costs.hpp"
-#include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 #include "tests/support/every_plan.hpp"
 #include "tests/support/small_transformer_job.hpp"

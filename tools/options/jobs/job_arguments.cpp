@@ -1,4 +1,4 @@
-#include "tools/options/job_arguments.hpp"
+#include "tools/options/jobs/job_arguments.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
-#include "tools/options/tensor_by_rank.hpp"
+#include "tools/options/jobs/tensor_by_rank.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

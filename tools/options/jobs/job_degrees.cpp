@@ -1,4 +1,4 @@
-#include "tools/options/job_degrees.hpp"
+#include "tools/options/jobs/job_degrees.hpp"
 
 #include <algorithm>
 #include <array>

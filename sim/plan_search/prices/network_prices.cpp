@@ -1,47 +1,15 @@
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/network_prices.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
+#include <vector>
 
-#include "sim/plan_search/unlike_prices.hpp"
+#include "sim/plan_search/prices/optimistic_machine.hpp"
 
 namespace plumb {
-
-std::int64_t held_bytes(const StageMemory& memory) {
-  return memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes;
-}
-
-std::int64_t stash_bytes(const StageMemory& memory, bool weight_grad_only) {
-  const auto counts = [&](LastUse use) {
-    return use == LastUse::kWeightGrad || (!weight_grad_only && use == LastUse::kInputGrad);
-  };
-  std::int64_t bytes = counts(memory.input_last_use) ? memory.input_bytes : 0;
-  for (const StashTensor& tensor : memory.stash) {
-    if (tensor.made_by == StashTensor::MadeBy::kForward && counts(tensor.last_use)) bytes += tensor.bytes;
-  }
-  return bytes;
-}
-
-Ticks least_backward(const StageTimes& times) { return std::min(times.b, times.i + times.w); }
-
-PricedStages without_communication(PricedStages stages) {
-  hide_communication(stages.costs);
-  return stages;
-}
-
-std::vector<std::size_t> most_loaded(const std::vector<StageTimes>& stages, std::size_t most) {
-  std::vector<std::size_t> by_load(stages.size());
-  std::iota(by_load.begin(), by_load.end(), std::size_t{0});
-  const auto load = [&](std::size_t s) { return stages[s].f + least_backward(stages[s]); };
-  std::stable_sort(by_load.begin(), by_load.end(), [&](std::size_t a, std::size_t b) { return load(a) > load(b); });
-  by_load.resize(std::min(most, by_load.size()));
-  return by_load;
-}
-
 namespace {
 
 /// The least of all messages over `links`; 0 where messages are not modelled.
@@ -55,21 +23,6 @@ Ticks least_message(const PricedStages& layers, const Cluster::Network& links) {
   const auto per_ns = static_cast<double>(layers.costs.base.ticks_per_ns);
   return static_cast<Ticks>(std::floor(ns * per_ns)) + links.latency_ns * layers.costs.base.ticks_per_ns;
 }
-
-}  // namespace
-
-void hide_communication(StageCosts& costs) {
-  for (StageTimes& times : costs.times) {
-    times.f -= times.f_comm.shown;
-    times.b -= times.b_comm.shown;
-    times.i -= times.i_comm.shown;
-    times.w -= times.w_comm.shown;
-    times.r -= std::min(times.r, times.f_comm.shown);
-    times.f_comm = times.b_comm = times.i_comm = times.w_comm = {};
-  }
-}
-
-namespace {
 
 /// Of layers whose stages are their sums. Given times of pairs say nothing of their halves.
 std::shared_ptr<const std::vector<LayerLeast>> least_of_sums(const StageCosts& layers) {
@@ -153,25 +106,6 @@ void set_spared(const PricedStages& without, const PricedStages& with, AloneAndP
   }
 }
 
-}  // namespace
-
-Ticks least_messages(const LayerPrices& prices, std::int32_t places, std::int64_t changes) {
-  const std::int64_t crossings = (places - 1) / prices.most_in_node;  // to each further node
-  return crossings * prices.crossing + (std::max(changes, crossings) - crossings) * prices.hop;
-}
-
-PricedStages priced_layers(const PlanJob& job, const Parallelism& parallelism, const Partition& finest,
-                           std::int32_t places) {
-  PricedStages layers = job.price(parallelism, finest, places, {});
-  if (parallelism.activation_bits == 0) return layers;
-  Parallelism plain = parallelism;
-  plain.activation_bits = plain.activation_grad_bits = 0;
-  layers.costs.times = job.price(plain, finest, places, {}).costs.times;
-  return layers;
-}
-
-namespace {
-
 AloneAndPaired unlike_layer_prices(const PlanJob& job, const Parallelism& parallelism) {
   const OptimisticMachine machine = optimistic_machine(job, parallelism);
   const auto places = static_cast<std::int32_t>(parallelism.tensor_by_place.size());
@@ -206,13 +140,6 @@ AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallel
                job.price(parallelism, finest, places, {.recomputed = layers.recomputable}), both);
   }
   return both;
-}
-
-bool has_unlike_places(const LayerPrices& prices) {
-  const auto varies = [](const auto& values) {
-    return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) != values.end();
-  };
-  return varies(prices.speed) || varies(prices.usable_bytes);
 }
 
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps) {

@@ -1,4 +1,4 @@
-#include "tools/options/tensor_by_rank.hpp"
+#include "tools/options/jobs/tensor_by_rank.hpp"
 
 #include <numeric>
 

@@ -8,10 +8,10 @@
 #include "models/jobs/parallelism.hpp"
 #include "models/jobs/stage_choices.hpp"
 #include "models/kernels/kernel_rates.hpp"
-#include "tools/options/job_degrees.hpp"
-#include "tools/options/lora_arguments.hpp"
+#include "tools/options/jobs/job_degrees.hpp"
+#include "tools/options/jobs/lora_arguments.hpp"
+#include "tools/options/jobs/traffic_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/traffic_arguments.hpp"
 
 namespace plumb {
 

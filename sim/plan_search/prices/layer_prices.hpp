@@ -56,19 +56,8 @@ struct LayerPrices {
   bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
-/// Of passes alone, and at the least that overlapped pairs leave of them.
-struct AloneAndPaired {
-  LayerPrices alone{};
-  LayerPrices paired{};
-};
-
 /// Whether some places are faster or have more memory than others.
 bool has_unlike_places(const LayerPrices& prices);
-
-/// Of `places` places. Throws what pricing throws.
-AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
-/// One of the two: with `overlaps` that of pairs.
-LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
 
 /// The least that the messages of a microbatch take one way, from place to place at least `changes` times through so
 /// many places.

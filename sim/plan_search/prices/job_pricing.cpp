@@ -1,4 +1,4 @@
-#include "sim/plan_search/job_pricing.hpp"
+#include "sim/plan_search/prices/job_pricing.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 #include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/sources/roofline.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/plan_search/unlike_prices.hpp"
+#include "sim/plan_search/prices/optimistic_machine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/jobs/unlike_tensor.hpp"
-#include "sim/plan_search/layer_prices.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/options/traffic_arguments.hpp"
+#include "tools/options/jobs/traffic_arguments.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tools/options/lora_arguments.hpp"
+#include "tools/options/jobs/lora_arguments.hpp"
 
 #include <array>
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/jobs/parallelism.hpp"
+#include "sim/plan_search/plan_job.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
+
+namespace plumb {
+
+/// Of passes alone, and at the least that overlapped pairs leave of them.
+struct AloneAndPaired {
+  LayerPrices alone{};
+  LayerPrices paired{};
+};
+
+/// Of `places` places. Throws what pricing throws.
+AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
+/// One of the two: with `overlaps` that of pairs.
+LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
+
+}  // namespace plumb
