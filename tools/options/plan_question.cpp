@@ -20,8 +20,6 @@
 namespace plumb {
 namespace {
 
-using Numbers = std::vector<std::int64_t>;
-
 constexpr std::int64_t kLongestPipeline = 64;
 
 std::vector<std::string> names_of(const std::string& list) {
@@ -113,7 +111,7 @@ void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
 std::vector<std::int32_t> copies_of(const PlanSearchArguments& arguments, const PlanRuntime* runtime) {
   constexpr std::int64_t kMostCopies = 16;
   const bool open = runtime == nullptr && arguments.data.empty();
-  Numbers numbers;
+  std::vector<std::int64_t> numbers;
   for (std::int64_t count = 2; open && count <= kMostCopies; ++count) numbers.push_back(count);
   numbers = numbers_or(arguments.copies, "plan: --copies", numbers);
   return {numbers.begin(), numbers.end()};
@@ -171,7 +169,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   if (const auto& jobs = question.ranges.parallelisms; !jobs.empty()) {
     require_format(question.used_rates(), jobs.front().format);  // all have the same
   }
-  Numbers places;
+  std::vector<std::int64_t> places;
   for (std::int64_t p = 1; p <= std::min(kLongestPipeline, question.job.num_devices); ++p) places.push_back(p);
   for (const std::int64_t p : numbers_or(arguments.places, "plan: --pp", places)) {
     question.ranges.places.push_back(static_cast<std::int32_t>(p));

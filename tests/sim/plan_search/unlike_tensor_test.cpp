@@ -41,7 +41,7 @@ Cluster drawn_cluster(Random& random, std::int64_t memory_bytes) {
     cluster.devices.push_back({.name = "device", .flops_per_s = 1e12, .memory_bytes_per_s = 1e11});
     cluster.devices.back().memory_bytes = memory_bytes;
   }
-  const double rate = static_cast<double>(drawn_between(random, 2, 12)) * 1e11;
+  const double rate = static_cast<double>(drawn_between(random, 2, 12)) * 1.1e11;  // never that of the others
   for (const std::size_t d : {2, 3}) cluster.devices[d].flops_per_s = rate;
   if (memory_bytes > 0) {
     for (const std::size_t d : {2, 3}) cluster.devices[d].memory_bytes = memory_bytes / 2;
