@@ -18,9 +18,9 @@ namespace {
 
 void check_options(const ScheduleSpec& spec, const ScheduleParams& params) {
   std::vector<std::string_view> known;
-  for (const ScheduleOption& option : spec.options) known.push_back(option.name);
+  for (const ScheduleOption& option : spec.all_options()) known.push_back(option.name);
   for (const auto& [key, value] : params.options) {
-    if (key == kCopyShares) continue;
+    if (key == kCopyShares) continue;  // why it is none of a schedule's is said where copies are made
     require(!known.empty(), spec.name, "has no options, found '" + key + "'");
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       throw_unknown("option of " + std::string(spec.name), key, known);
@@ -53,6 +53,12 @@ StageCosts summable_costs(const ScheduleSpec& spec, const ScheduleParams& params
 }
 
 }  // namespace
+
+std::vector<ScheduleOption> ScheduleSpec::all_options() const {
+  std::vector<ScheduleOption> all = options;
+  if (synchronous && !inference && copies) all.push_back(kCopySharesOption);
+  return all;
+}
 
 bool ScheduleSpec::has_option(std::string_view option) const {
   return std::ranges::find(options, option, &ScheduleOption::name) != options.end();

@@ -26,9 +26,13 @@ struct ScheduleSpec {
   std::string_view alias_of = {};  ///< the schedule of the catalogue that this one is; empty: its own
   bool folds = true;               ///< written with loops: its size does not grow with m
   bool searched = true;            ///< by a plan search that is given no names
+  bool copies = true;              ///< takes the option `shares` if it flushes; false where its lists do not allow it
   Schedule (*make)(const ScheduleParams&) = nullptr;
 
-  /// Whether the schedule has an option of this name.
+  /// `options`, and then those that it has like every other schedule of its kind (pipeline_copies.hpp).
+  std::vector<ScheduleOption> all_options() const;
+
+  /// Whether `options` has one of this name.
   bool has_option(std::string_view option) const;
 };
 

@@ -15,9 +15,9 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kRemembered = 40;      ///< steps that late acceptance looks back
-constexpr std::int64_t kFarthest = 6;        ///< neighbours that an action moves over
-constexpr std::uint64_t kCriticalOf16 = 13;  ///< of 16 moved actions so many are on the critical path
+constexpr std::size_t kRemembered = 40;    ///< steps that late acceptance looks back
+constexpr std::size_t kFarthest = 6;       ///< neighbours that an action moves over
+constexpr std::size_t kCriticalOf16 = 13;  ///< of 16 moved actions so many are on the critical path
 
 bool can_move(Op op) { return op <= Op::kR; }
 
@@ -85,7 +85,7 @@ class NeighbourSearch {
   }
 
  private:
-  std::uint64_t below(std::uint64_t count) { return random_() % count; }
+  std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
 
   static void continue_or_stop(ImprovedOrder& answer, std::int64_t simulations) {
     answer.simulations = std::min(simulations, answer.simulations + 1);

@@ -342,4 +342,5 @@ def main():
     print(f"{sum(map(len, local.values()))} file-local names can share units")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/ground/error.hpp"
 #include "schedules/checks/validate.hpp"
@@ -19,6 +21,12 @@ namespace {
 Ticks step_of(const Schedule& schedule) {
   const StageCosts costs = abstract_costs("F=3,I=2,W=2,U=1", "", {.num_stages = schedule.num_stages});
   return simulate(lower(schedule, costs)).step_time;
+}
+
+/// Whether the catalogue says that the schedule has such copies.
+bool has_shares(const ScheduleSpec& spec) {
+  const std::vector<ScheduleOption> options = spec.all_options();
+  return std::ranges::find(options, kCopyShares, &ScheduleOption::name) != options.end();
 }
 
 }  // namespace
@@ -51,10 +59,12 @@ TEST_CASE("copies of every schedule that flushes take as long as the slowest of 
       both = schedule_of({.name = spec.name, .p = 8, .m = 28, .options = {{"shares", "12-16"}}});
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("option shares") != std::string::npos);
+      CHECK(!has_shares(spec));
       refused.emplace(spec.name);
       continue;
     }
     ++copied;
+    CHECK(has_shares(spec));
     CHECK(validate(both).empty());
     CHECK(schedule_from_json(schedule_to_json(both), "copies.json") == both);
     CHECK(step_of(both) == std::max(step_of(schedule_of(one)), step_of(schedule_of(other))));

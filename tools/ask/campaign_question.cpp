@@ -146,6 +146,58 @@ void check_option_names(const std::vector<CampaignRuleSpec>& rules, const std::v
   }
 }
 
+/// What a rule says of its option: "seconds of work between checkpoints", "stages of every pipeline"; empty where it
+/// says nothing, none where it has no such option.
+std::optional<std::string> said_of_option(const CampaignRuleSpec& rule, const std::string& name) {
+  for (const std::string& line : split(rule.options, '\n')) {
+    if (!line.starts_with(name + "=")) continue;
+    const std::size_t begin = std::min(line.find(' '), line.size() - 1) + 1;
+    std::string words = line.substr(begin, line.find_first_of("(,:;", begin) - begin);
+    if (words.ends_with(' ')) words.pop_back();
+    const bool goes_on = words.starts_with("of ") || words.starts_with("that ");
+    return goes_on ? name + " " + words : words;
+  }
+  return std::nullopt;
+}
+
+/// "checkpoint", "checkpoint and varuna", "checkpoint, varuna and 5 more".
+std::string some_of(std::vector<std::string> names) {
+  constexpr std::size_t kMostNamed = 3;
+  if (names.size() > kMostNamed) {
+    const std::size_t more = names.size() - kMostNamed + 1;
+    names.resize(kMostNamed - 1);
+    names.push_back(std::to_string(more) + " more");
+  }
+  std::string text;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    text += (k == 0 ? "" : k + 1 == names.size() ? " and " : ", ") + names[k];
+  }
+  return text;
+}
+
+/// The sweep of an option of rules, which says whose option it is, and what its values are if these rules agree.
+CampaignSweep sweep_of_rules(const std::string& key, std::vector<double> values,
+                             const std::vector<CampaignRuleSpec>& rules) {
+  const std::size_t dot = key.find('.');
+  const std::string name = dot == std::string::npos ? key : key.substr(dot + 1);
+  std::vector<std::string> owners;
+  std::vector<std::string> said;
+  for (const CampaignRuleSpec& rule : rules) {
+    const bool asked = dot == std::string::npos || key.substr(0, dot) == rule.name;
+    const std::optional<std::string> one = asked ? said_of_option(rule, name) : std::nullopt;
+    if (!one) continue;
+    owners.emplace_back(rule.name);
+    said.push_back(*one);
+  }
+  const bool agree = std::ranges::all_of(said, [&](const std::string& one) { return one == said.front(); });
+  return {.option = key,
+          .meaning = "option '" + name + "' of " + some_of(std::move(owners)),
+          .values_are = agree && !said.empty() ? said.front() : "",
+          .unit = "",
+          .values = std::move(values),
+          .answers = {}};
+}
+
 std::string rules_help() {
   std::string text = "rules with commas, or all (the default; not those that change the job):";
   for (const CampaignRuleSpec& rule : campaign_rules()) {
@@ -326,14 +378,18 @@ std::optional<CampaignSweep> CampaignQuestion::swept() const {
     const std::string name = "--" + std::string(option.name);
     std::vector<double> values = swept_values(this->*option.text, name, option.within, option.whole);
     if (values.size() < 2) continue;
-    found.push_back(
-        {std::string(option.name), std::string(option.meaning), std::string(option.unit), std::move(values), {}});
+    found.push_back({.option = std::string(option.name),
+                     .meaning = std::string(option.meaning),
+                     .values_are = "",
+                     .unit = std::string(option.unit),
+                     .values = std::move(values),
+                     .answers = {}});
   }
   for (const std::string& given : rule_options) {
     const auto [key, value] = parse_assignment(given, "--rule-opt");
     if (value.find("..") == std::string::npos && value.find(',') == std::string::npos) continue;
     std::vector<double> values = swept_values(value, "--rule-opt " + key, {.least = 0, .most = 1e9}, false);
-    if (values.size() > 1) found.push_back({key, "the rules' option " + key, "", std::move(values), {}});
+    if (values.size() > 1) found.push_back(sweep_of_rules(key, std::move(values), chosen_rules(rules)));
   }
   if (found.empty()) return {};
   if (found.size() > 1) {

@@ -14,6 +14,7 @@
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
 #include "tools/options/memory_relief.hpp"
+#include "tools/options/plan_runtimes.hpp"
 #include "tools/options/stash_limit.hpp"
 #include "tools/tables/delays_text.hpp"
 #include "tools/tables/job_fit.hpp"
@@ -78,6 +79,13 @@ void take_launch_file(SimulateQuestion& question) {
   question.names.clear();
 }
 
+/// Where the messages are those of a system that has no such schedule: it would not run in this time, or at all.
+void note_missing_schedule(const std::string& runtime, const std::string& name) {
+  if (is_schedule_file(name)) return;
+  const std::string missing = missing_schedule(runtime, name);
+  if (!missing.empty()) note("plumbline: note: " + missing + "; simulated with its rules for messages");
+}
+
 }  // namespace
 
 void SimulateQuestion::add_job_to(OptionTable& options) {
@@ -121,6 +129,7 @@ PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(questi
   asked.costs.enlarge_cluster(documents_, answer_.schedule.num_devices);
   answer_.input = cost_input(asked.costs, documents_, answer_.schedule);
   asked.simulation.take_runtime(documents_, answer_.schedule, answer_.input);
+  note_missing_schedule(asked.simulation.runtime, answer_.name);
   asked.simulation.adapt(answer_.schedule, answer_.input);
   if (asked.peak && answer_.input.costs.memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");

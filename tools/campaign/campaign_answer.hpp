@@ -33,9 +33,10 @@ struct CampaignAnswer {
 
 /// Several answers that differ in the value of one option.
 struct CampaignSweep {
-  std::string option;   ///< "mtbf", or an option of rules: "checkpoint.every"
-  std::string meaning;  ///< "the mean hours until a node fails"
-  std::string unit;     ///< " h"; empty: none
+  std::string option;      ///< "mtbf", or an option of rules: "checkpoint.every"
+  std::string meaning;     ///< "the mean hours until a node fails", "option 'every' of checkpoint and varuna"
+  std::string values_are;  ///< "seconds of work between checkpoints", where `meaning` does not say it
+  std::string unit;        ///< " h"; empty: none
   std::vector<double> values;
   std::vector<CampaignAnswer> answers;  ///< by value
 };

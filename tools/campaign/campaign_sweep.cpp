@@ -41,7 +41,7 @@ Plot sweep_plot(const CampaignSweep& sweep) {
   const bool logarithmic = sweep.values.front() > 0 && sweep.values.back() >= 4 * sweep.values.front();
   Plot plot{.title = "What every rule gets, by " + sweep.meaning,
             .note = sweep.answers.front().job,
-            .x = {.title = sweep.meaning},
+            .x = {.title = sweep.values_are.empty() ? sweep.meaning : sweep.values_are},
             .y = {.title = worth_name(sweep)},
             .series = {},
             .marks = {}};
@@ -58,7 +58,8 @@ Plot sweep_plot(const CampaignSweep& sweep) {
 }  // namespace
 
 std::string campaign_text(const CampaignSweep& sweep) {
-  return sweep.answers.front().job + "\n" + worth_name(sweep) + ", by " + sweep.meaning + ":\n\n" +
+  const std::string what = sweep.values_are.empty() ? "" : " (" + sweep.values_are + ")";
+  return sweep.answers.front().job + "\n" + worth_name(sweep) + ", by " + sweep.meaning + what + ":\n\n" +
          table_text(sweep_table(sweep)) + changed_jobs_text(sweep.answers.front());
 }
 

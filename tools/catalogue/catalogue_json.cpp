@@ -17,7 +17,7 @@ namespace {
 /// "group=N: microbatches per group (default: p); key=a|b: ...".
 std::string options_in_one_line(const ScheduleSpec& spec) {
   std::string text;
-  for (const ScheduleOption& option : spec.options) {
+  for (const ScheduleOption& option : spec.all_options()) {
     text += (text.empty() ? "" : "; ") + std::string(option.name) + "=" + std::string(option.values) + ": " +
             std::string(option.meaning) + " (default: " + std::string(option.default_value) + ")";
   }
@@ -38,7 +38,7 @@ std::string schedules_json(const std::vector<const ScheduleSpec*>& specs) {
   auto rows = nlohmann::ordered_json::array();
   for (const ScheduleSpec* spec : specs) {
     auto options = nlohmann::ordered_json::array();
-    for (const ScheduleOption& option : spec->options) {
+    for (const ScheduleOption& option : spec->all_options()) {
       options.push_back({{"name", option.name},
                          {"values", option.values},
                          {"default", option.default_value},

@@ -155,8 +155,9 @@ std::string heading_of(const ScheduleSpec& spec) {
 
 std::string schedule_page_text(const ScheduleSpec& spec, bool colour) {
   std::string text = heading_of(spec) + named_lines(facts_of(spec));
-  text += spec.options.empty() ? "\nno options\n" : "\noptions, each given as --opt NAME=VALUE\n";
-  for (const ScheduleOption& option : spec.options) {
+  const std::vector<ScheduleOption> options = spec.all_options();
+  text += options.empty() ? "\nno options\n" : "\noptions, each given as --opt NAME=VALUE\n";
+  for (const ScheduleOption& option : options) {
     text += "  " + std::string(option.name) + "=" + std::string(option.values) + " " + default_text(option) + ": " +
             std::string(option.meaning) + "\n";
   }
@@ -167,10 +168,11 @@ std::string schedule_page_text(const ScheduleSpec& spec, bool colour) {
 
 std::string schedule_page_markdown(const ScheduleSpec& spec) {
   std::string text = "# " + heading_of(spec) + markdown_rows(facts_of(spec)) + "\n## Options\n\n";
-  text += spec.options.empty()
+  const std::vector<ScheduleOption> options = spec.all_options();
+  text += options.empty()
               ? "None.\n"
               : "Each is given as `--opt NAME=VALUE`.\n\n| option | values | default | meaning |\n|---|---|---|---|\n";
-  for (const ScheduleOption& option : spec.options) {
+  for (const ScheduleOption& option : options) {
     text += "| `" + std::string(option.name) + "` | `" + markdown_cell(option.values) + "` | " +
             markdown_cell(option.default_value) + " | " + markdown_cell(option.meaning) + " |\n";
   }

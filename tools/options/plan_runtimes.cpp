@@ -18,7 +18,8 @@ namespace plumb {
 namespace {
 
 /// Megatron-LM: `forward_backward_pipelining_*` of megatron/core (the one with interleaving refuses a last group of
-/// fewer microbatches than devices), `--use-distributed-optimizer`, transformer_config.py.
+/// fewer microbatches than devices; only this one overlaps the all-to-alls of experts), `--use-distributed-optimizer`,
+/// transformer_config.py.
 /// torchtitan and PyTorch: FSDP keeps gathered weights during a step of a pipeline (ZeRO-2) unless
 /// `fsdp_reshard_after_forward` says otherwise; `replicate` is no ZeRO. DeepSpeed: `TrainSchedule`;
 /// runtime/pipe/engine.py refuses ZeRO-2 and -3; `type:` partitions deal out layers as evenly as can be. Products in 8
@@ -33,7 +34,8 @@ constexpr std::array kRuntimes{
                 .recompute = "none,selective,full",
                 .precision = "mixed,single,fp8,fp8-current,fp8-block,mxfp8,nvfp4",
                 .pads_vocabulary = true,
-                .whole_rounds = true},
+                .whole_rounds = true,
+                .schedules_too = "interleaved-overlap"},
     PlanRuntime{.name = "pytorch",
                 .title = "PyTorch",
                 .schedules = "",
@@ -62,29 +64,43 @@ constexpr std::array kRuntimes{
                 .splits_norms = false},
 };
 
+/// Whether a CSV of PyTorch can hold the order of a schedule.
+bool csv_holds(const ScheduleSpec& spec) {
+  ScheduleParams params{.num_devices = 4, .num_microbatches = 12};  // every schedule accepts this size
+  params.costs = [](std::int32_t stages) { return abstract_costs("F=1,I=1,W=1", "", {.num_stages = stages}); };
+  try {
+    const Schedule schedule = spec.make(params);
+    if (!schedule.recompute.empty()) return false;
+    schedule_to_torch_csv(schedule);
+    return true;
+  } catch (const Error&) {  // PyTorch cannot be told
+    return false;
+  }
+}
+
 /// Those that a search would try and whose order a CSV of PyTorch can hold. Without pairs where stages go round, as
 /// Megatron-LM has them: PyTorch runs the halves in turn, so that nothing is gained over the same order without pairs.
 std::vector<std::string> schedules_of_csv() {
   std::vector<std::string> names;
   for (const ScheduleVariant& variant : schedule_variants({.chunks = {2}})) {
     if (variant.overlaps && variant.spec->placement != "v") continue;
-    ScheduleParams params{.num_devices = 4, .num_microbatches = 12};  // every schedule accepts this size
-    params.costs = [](std::int32_t stages) { return abstract_costs("F=1,I=1,W=1", "", {.num_stages = stages}); };
-    try {
-      const Schedule schedule = variant.spec->make(params);
-      if (!schedule.recompute.empty()) continue;
-      schedule_to_torch_csv(schedule);
-      names.emplace_back(variant.spec->name);
-    } catch (const Error&) {  // PyTorch cannot be told
-    }
+    if (csv_holds(*variant.spec)) names.emplace_back(variant.spec->name);
   }
   return names;
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& names, const char* between = ",") {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
   return text;
+}
+
+/// The system whose rules a simulation follows; nullptr where nothing is known of it.
+const PlanRuntime* simulated_system(const std::string& simulated) {
+  const std::string plain(runtime_called(plain_name(simulated)));
+  const auto found = std::ranges::find_if(  // "megatron-batched" is one of Megatron-LM's
+      kRuntimes, [&](const PlanRuntime& runtime) { return plain.starts_with(plain_name(runtime.name)); });
+  return found == kRuntimes.end() ? nullptr : &*found;
 }
 
 /// Equal numbers of decoder layers; embedding on the first stage, what follows the last layer on the last one.
@@ -117,12 +133,30 @@ const PlanRuntime* plan_runtime(const std::string& name) {
 }
 
 bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero) {
-  const std::string plain(runtime_called(plain_name(simulated)));
-  const auto found = std::ranges::find_if(  // "megatron-batched" is one of Megatron-LM's
-      kRuntimes, [&](const PlanRuntime& runtime) { return plain.starts_with(plain_name(runtime.name)); });
-  if (found == kRuntimes.end()) return true;
+  const PlanRuntime* runtime = simulated_system(simulated);
+  if (runtime == nullptr) return true;
   const std::string digit = std::to_string(zero);
-  return found->zero.find(digit) != std::string_view::npos || found->zero_too.find(digit) != std::string_view::npos;
+  return runtime->zero.find(digit) != std::string_view::npos || runtime->zero_too.find(digit) != std::string_view::npos;
+}
+
+std::string missing_schedule(const std::string& simulated, std::string_view name) {
+  const PlanRuntime* runtime = simulated_system(simulated);
+  if (runtime == nullptr) return "";
+  const ScheduleSpec& spec = schedule_named(name);
+  const std::string title(runtime->title);
+  if (runtime->schedules.empty()) {
+    if (csv_holds(spec)) return "";
+    return title + " has no schedule " + std::string(spec.name) + ", and no CSV of PyTorch can hold its order";
+  }
+  std::vector<std::string> known = split(std::string(runtime->schedules), ',');
+  if (!runtime->schedules_too.empty()) {
+    const std::vector<std::string> more = split(std::string(runtime->schedules_too), ',');
+    known.insert(known.end(), more.begin(), more.end());
+  }
+  const bool has = std::ranges::any_of(known, [&](const std::string& one) {
+    return one == spec.name || one == spec.alias_of;  // torch-1f1b is 1f1b
+  });
+  return has ? "" : title + " has no schedule " + std::string(spec.name) + ", it has " + joined(known, ", ");
 }
 
 std::vector<std::string> schedules_of(const PlanRuntime& runtime) {

@@ -27,6 +27,7 @@ struct PlanRuntime {
   bool pads_vocabulary = false;     ///< rows are added to the tables of words, to a multiple of `kVocabularyUnit`
   bool whole_rounds = false;  ///< several stages of a device take their turns with rounds of as many microbatches as
                               ///< there are devices, and no round may be left incomplete
+  std::string_view schedules_too = {};  ///< that it has beside `schedules`, but that are not searched
 };
 
 /// Megatron-LM's --make-vocab-size-divisible-by: what the rows of the tables of words are made a multiple of.
@@ -41,6 +42,10 @@ const PlanRuntime* plan_runtime(const std::string& name);
 /// Whether the system whose rules a simulation follows (`--runtime`) has this ZeRO stage beside a pipeline. Where
 /// nothing is known of the system it has all of them.
 bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero);
+
+/// That the system whose rules a simulation follows (`--runtime`) has no schedule `name` of the catalogue, and which it
+/// has. Empty where it has this one, or an equal one under another name, and where nothing is known of the system.
+std::string missing_schedule(const std::string& simulated, std::string_view name);
 
 /// Names of the schedules that it runs.
 std::vector<std::string> schedules_of(const PlanRuntime& runtime);

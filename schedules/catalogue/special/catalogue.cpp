@@ -32,6 +32,7 @@ ScheduleSpec mlora_row() {
                                    "whose batch the first device takes: that of the job that has waited longest, or of "
                                    "the first one that has a batch"}},
                       .folds = false,
+                      .copies = false,
                       .make = mlora};
 }
 
@@ -78,6 +79,7 @@ ScheduleSpec weipipe_row() {
                    "whether a worker passes weights on when it has used them, or beside"}},
       .folds = false,
       .searched = false,
+      .copies = false,
       .make = weipipe};
 }
 
@@ -91,6 +93,7 @@ ScheduleSpec tawpipe_row() {
                       .options = {{"node", "G", "p", "workers of a node; must divide p"}},
                       .folds = false,
                       .searched = false,
+                      .copies = false,
                       .make = tawpipe};
 }
 
@@ -107,6 +110,7 @@ std::span<const ScheduleSpec> special_schedules() {
           .options = {{"wrap", "no|yes", "no", "whether the last device runs the first stage's forward, too"},
                       {"lost", "S", "none", "writes the step after the device of stage S was lost"}},
           .folds = false,
+          .copies = false,
           .make = bamboo},
       ScheduleSpec{
           .name = "mobius",
@@ -127,6 +131,7 @@ std::span<const ScheduleSpec> special_schedules() {
                                {"work", "N", "m", "time of a frozen layer for a whole batch, in units of X"},
                                {"like", "A-B", "none", "times the frozen layers as layers A to B - 1 of the network"}},
                    .folds = false,
+                   .copies = false,
                    .make = diffusionpipe},
       mlora_row(),
       naspipe_row(),
@@ -136,6 +141,7 @@ std::span<const ScheduleSpec> special_schedules() {
                    .source = "Lim et al., TSPipe, ICML 2022",
                    .needs = "m even and at least 4 (p - 1); m x updates x p at most 2^21",
                    .folds = false,
+                   .copies = false,
                    .make = tspipe},
       ScheduleSpec{.name = "pipeedge",
                    .summary = "inference: forwards only, one microbatch after another",

@@ -93,6 +93,7 @@ const std::array kSynchronousRows{
                               "the head's input before the sums of all shares are known and scales it then; 2 keeps "
                               "one microbatch more"}},
                  .searched = false,
+                 .copies = false,
                  .make = one_f_one_b_vocab},
     ScheduleSpec{.name = "1f1b-interlaced",
                  .summary = "1f1b with embedding and head divided over all devices, which compute the head at once",
@@ -101,6 +102,7 @@ const std::array kSynchronousRows{
                  .placement = "divided",
                  .needs = "p at least 2",
                  .searched = false,
+                 .copies = false,
                  .make = one_f_one_b_interlaced},
     ScheduleSpec{.name = "dapple",
                  .summary = "1f1b with a short or a long warm-up, also over replicated stages",
@@ -239,6 +241,7 @@ const std::array kSynchronousRows{
                  .year = 2021,
                  .source = "Li et al., TeraPipe, arXiv 2102.07988",
                  .options = terapipe_options(),
+                 .copies = false,
                  .make = terapipe},
     ScheduleSpec{.name = "varuna",
                  .summary = "a free device runs a backward if one is ready, else a recomputation, else a forward",
@@ -263,6 +266,7 @@ const std::array kSynchronousRows{
         .source = "Liu et al., AutoPipe, CLUSTER 2022",
         .needs = "p at most 512; sliced at most m",
         .options = {{"sliced", "N", "as many as shorten the warm-up", "microbatches whose forward is cut in two"}},
+        .copies = false,
         .make = autopipe},
     ScheduleSpec{.name = "merak",
                  .summary = "1f1b with recomputation that stays off the critical path",
@@ -273,6 +277,7 @@ const std::array kSynchronousRows{
                               "how much of the method: all; all but moving up the third forward of the last stage but "
                               "one; only early recomputation; or none, recomputing inside every backward"}},
                  .folds = false,
+                 .copies = false,
                  .make = merak},
     ScheduleSpec{.name = "fold3d",
                  .summary = "segments of the model one after another; their gradients are reduced during the backwards "
@@ -305,6 +310,7 @@ const std::array kSynchronousRows{
         .options = slice_options(
             "2", {kSliceRecomputeOption,
                   {"backward", "whole|split", "whole", "split: weight gradients are computed later, as in zb-h1"}}),
+        .copies = false,
         .make = seq1f1b},
 };
 

@@ -257,7 +257,9 @@ TEST_CASE("impossible requests are refused with the rule") {
   CHECK(message("gpipe", {.num_devices = 2, .num_microbatches = 2, .options = {{"order", "lifo"}}}) ==
         "gpipe: option order: expected reverse or fifo, found 'lifo'");
   CHECK(message("gems", {.num_devices = 2, .num_microbatches = 2, .options = {{"group", "2"}}}) ==
-        "gems: has no options, found 'group'");
+        "unknown option of gems 'group'; expected one of: shares");
+  CHECK(message("tspipe", {.num_devices = 2, .num_microbatches = 2, .options = {{"group", "2"}}}) ==
+        "tspipe: has no options, found 'group'");
 }
 
 }  // namespace plumb::testing

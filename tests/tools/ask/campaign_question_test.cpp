@@ -202,7 +202,11 @@ TEST_CASE("any number of a campaign may be several, but only one of them") {
   const CampaignSweep periods = saved.sweep();
   CHECK(periods.values == std::vector<double>{300, 600, 1200});
   CHECK(column(periods, 2, [](CampaignQuestion& q) { q.rule_options = {"restart=60", "checkpoint.every=1200"}; }));
-  CHECK(campaign_text(periods).find("by the rules' option checkpoint.every:") != std::string::npos);
+  CHECK(campaign_text(periods).find("by option 'every' of checkpoint (seconds of work between checkpoints):") !=
+        std::string::npos);
+  CHECK(campaign_svg(periods).find(">seconds of work between checkpoints<") != std::string::npos);
+  CHECK(campaign_svg(periods).find("<title>What every rule gets, by option 'every' of checkpoint</title>") !=
+        std::string::npos);
   CampaignQuestion priced = question;
   priced.price = "1,2";
   CHECK(campaign_text(priced.sweep()).find("samples per cost, by the price of a node and hour:") != std::string::npos);
@@ -217,6 +221,25 @@ TEST_CASE("any number of a campaign may be several, but only one of them") {
   priced.price = "";
   priced.nodes = "0,4";
   CHECK(error_message([&] { priced.is_sweep(); }).starts_with("--nodes: "));
+}
+
+TEST_CASE("a table by an option of rules says which of the rules have it, and what it is where they agree") {
+  const auto titled = [](const char* rules, const char* option) {
+    CampaignQuestion question = of_layouts();
+    question.rules = rules;
+    question.rule_options = {option};
+    const std::string text = campaign_text(question.sweep());
+    const std::size_t begin = text.find("by ");
+    return text.substr(begin, text.find(":\n", begin) - begin);
+  };
+  CHECK(titled("varuna,checkpoint,bamboo", "every=300,600") ==
+        "by option 'every' of varuna and checkpoint (seconds of work between checkpoints)");
+  CHECK(titled("bamboo,recycle", "stages=4,8") ==
+        "by option 'stages' of bamboo and recycle (stages of every pipeline)");
+  // The one waits so long for slow nodes, the other one before a peer moves.
+  CHECK(titled("checkpoint,swarm", "rebalance=300,600") == "by option 'rebalance' of checkpoint and swarm");
+  CHECK(titled("", "every=300,600") ==
+        "by option 'every' of checkpoint, varuna and 4 more (seconds of work between checkpoints)");
 }
 
 TEST_CASE("what is missing, unknown or contradictory is refused in one line") {

@@ -33,13 +33,13 @@ TEST_CASE("a page has every option of its schedule on a line of its own") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
     const std::string text = schedule_page_text(spec);
-    for (const ScheduleOption& option : spec.options) {
+    for (const ScheduleOption& option : spec.all_options()) {
       CAPTURE(option.name);
       CHECK(!option.default_value.empty());
       CHECK(contains_text(text, "\n  " + std::string(option.name) + "=" + std::string(option.values) + " (default: " +
                                     std::string(option.default_value) + "): " + std::string(option.meaning) + "\n"));
     }
-    CHECK(contains_text(text, "\nno options\n") == spec.options.empty());
+    CHECK(contains_text(text, "\nno options\n") == spec.all_options().empty());
   }
 }
 
@@ -85,10 +85,18 @@ TEST_CASE("schedules proposes the nearest name for one that it does not know") {
 TEST_CASE("the JSON catalogue has every option as an object") {
   const auto rows = nlohmann::json::parse(run_command("plumbline schedules --json kfkb", in_source("")).out);
   REQUIRE(rows.size() == 1);
-  REQUIRE(rows[0].at("option_list").size() == 1);
+  REQUIRE(rows[0].at("option_list").size() == 2);
   CHECK(rows[0].at("option_list")[0].at("name") == "k");
   CHECK(rows[0].at("option_list")[0].at("values") == "K|auto");
   CHECK(rows[0].at("option_list")[0].at("default") == "2");
+  CHECK(rows[0].at("option_list")[1].at("name") == "shares");  // as every schedule that flushes
+}
+
+TEST_CASE("the option that every schedule that flushes has is on its page, and on no other one") {
+  CHECK(contains_text(schedule_page_text(schedule_named("zb-h1")), "\n  shares=M-M-... (default: one pipeline): "));
+  CHECK(contains_text(schedule_page_markdown(schedule_named("gems")), "\n| `shares` | `M-M-...` | one pipeline | "));
+  CHECK(!contains_text(schedule_page_text(schedule_named("pipedream")), "shares="));
+  CHECK(!contains_text(schedule_page_text(schedule_named("terapipe")), "shares="));
 }
 
 }  // namespace plumb::testing
