@@ -116,8 +116,7 @@ class RecycleRule final : public CampaignRule {
 }  // namespace
 
 CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const std::optional<JobLayout> usual = book.best(usual_nodes(problem));
-  const double stages = usual ? usual->stages : book.source().lengths().front();
+  const std::int32_t stages = usual_stages(problem, book);
   return std::make_unique<RecycleRule>(
       RecycleSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
                       .pause_ns = rule_seconds(problem, "pause", 30),

@@ -32,7 +32,7 @@ void RestartRule::slowed(const CampaignNode& node, CampaignRun& run) {
 std::optional<JobLayout> RestartRule::wanted(const CampaignRun& run) {
   const std::int32_t ready = run.ready();
   if (settings_.morph) return book_.best(ready);
-  if (!fixed_) fixed_ = book_.best(settings_.nodes);
+  if (!fixed_) fixed_ = book_.made_for(settings_.nodes);
   if (!fixed_ || fixed_->nodes() > ready) return {};
   return fixed_;
 }

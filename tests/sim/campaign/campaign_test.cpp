@@ -81,6 +81,25 @@ TEST_CASE("without events a campaign gives the samples of the steps, whatever th
   }
 }
 
+TEST_CASE("where there are usually fewer nodes than any layout has, all rules are made for the smallest layout") {
+  for (const CampaignRuleSpec& rule : campaign_rules()) {
+    CAPTURE(rule.name);
+    LayoutTable table(
+        {{{1, 6}, {{10 * kSecond, 8}, {}}}, {{2, 6}, {{6 * kSecond, 8}, {}}}, {{1, 8}, {{9 * kSecond, 8}, {}}}});
+    LayoutBook book(table);
+    // Five nodes, and six for the last fifth: 5.2 on average.
+    const std::string trace = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n0,add,e\n1600000,add,f\n";
+    const CampaignResult result =
+        run_campaign({.trace = node_trace_from_text(trace, "five.csv"), .until_ns = 2000 * kSecond}, rule.name, book);
+    CHECK(result.samples >= 8 * 20);
+    CHECK(seconds(result, TimeUse::kTraining) >= 200);
+    for (const CampaignPhase& phase : result.phases) {
+      if (phase.use == TimeUse::kTraining) CHECK(phase.layout == JobLayout{1, 6});
+    }
+    check_sums(result);
+  }
+}
+
 TEST_CASE("a loss costs checkpoint-and-restart the work since the last checkpoint, a restart and a wait") {
   // Starts at 20; steps end at 30, 40, ..; checkpoints after 50 s of work: 70 to 75, 125 to 130. At 163 the step that
   // began at 160 and three whole ones are lost. A third node came at 170, so it starts again at 190.
