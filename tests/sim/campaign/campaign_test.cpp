@@ -131,6 +131,32 @@ TEST_CASE("where neighbours keep each other's state a loss costs the step, and t
   check_sums(both);
 }
 
+TEST_CASE("copies of the state to neighbours make a step longer by what its free link does not hide") {
+  std::map<std::string, std::string> options{{"every", "1e6"}, {"restart", "0"}, {"nodes", "2"},  {"peers", "3"},
+                                             {"state", "5"},   {"link", "2.5"},  {"idle", "0.15"}};
+  // Two copies of 2 s beside steps of 10 s, whose link is free for 1.5 s: 12.5 s.
+  const CampaignResult shown = played("checkpoint", kTwo, 125, options);
+  CHECK(shown.steps == 10);
+  CHECK(seconds(shown, TimeUse::kTraining) == 100);
+  CHECK(seconds(shown, TimeUse::kSlowed) == 25);
+  options["idle"] = "0.4";
+  CHECK(played("checkpoint", kTwo, 120, options).steps == 12);
+  options["peers"] = "0";
+  options["idle"] = "0";
+  CHECK(played("checkpoint", kTwo, 120, options).steps == 12);
+  check_sums(shown);
+}
+
+TEST_CASE("what moves off a slow node takes its bytes over the link") {
+  const std::string slow = kTwo + "103000,slow,b,2\n";
+  const auto with = [&](const char* option, const char* value) {
+    return played("checkpoint", slow, 300,
+                  {{"every", "1e6"}, {"restart", "0"}, {"nodes", "2"}, {"link", "0.5"}, {option, value}});
+  };
+  CHECK(with("layer", "2").samples == with("rebalance", "4").samples);
+  CHECK(with("layer", "2").samples < with("rebalance", "0").samples);
+}
+
 TEST_CASE("varuna takes the best layout for the nodes that are left, and takes new ones in after a checkpoint") {
   const CampaignResult result = played("varuna", kTwo + "0,add,c\n0,add,d\n200000,remove,a\n300000,add,e\n", 600,
                                        {{"every", "60"}, {"save", "0"}, {"restart", "10"}});
