@@ -181,8 +181,7 @@ class BambooRule final : public CampaignRule {
 }  // namespace
 
 CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const std::optional<JobLayout> usual = book.redundant().best(usual_nodes(problem));
-  const double stages = usual ? usual->stages : 1;
+  const std::int32_t stages = usual_stages(problem, book.redundant());
   return std::make_unique<BambooRule>(
       BambooSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
                      .global_ns = rule_seconds(problem, "global", 30),

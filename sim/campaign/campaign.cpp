@@ -23,8 +23,13 @@ constexpr std::array kCampaignRules{
                     "save=30 seconds that a checkpoint stops the job\n"
                     "restart=120 seconds from a loss to the next step\n"
                     "nodes=N that the layout is made for (the mean of the trace)\n"
-                    "peers=K neighbours that keep each other's state in memory (0)\n"
-                    "rebalance=S seconds in which layers move off a slow node (none: all wait for it)"},
+                    "peers=K neighbours that keep each other's state in memory after every step (0)\n"
+                    "state=0 GB of a node that its peers keep: what of sending them does not fit into a step makes it "
+                    "longer\n"
+                    "link=12.5 GB/s of a node\n"
+                    "idle=0 share of a step in which its link is free\n"
+                    "rebalance=S seconds in which layers move off a slow node (none: all wait for it)\n"
+                    "layer=GB of weights that move off a slow node, in place of rebalance"},
         checkpoint_rule},
     CampaignRuleRow{
         {.name = "varuna",
@@ -33,8 +38,13 @@ constexpr std::array kCampaignRules{
          .options = "every=600 seconds of work between checkpoints (best for the failures, where they are random)\n"
                     "save=30 seconds that a checkpoint stops the job\n"
                     "restart=120 seconds from a loss to the next step\n"
-                    "peers=K neighbours that keep each other's state in memory (0)\n"
-                    "rebalance=S seconds in which layers move off a slow node (none: all wait for it)"},
+                    "peers=K neighbours that keep each other's state in memory after every step (0)\n"
+                    "state=0 GB of a node that its peers keep: what of sending them does not fit into a step makes it "
+                    "longer\n"
+                    "link=12.5 GB/s of a node\n"
+                    "idle=0 share of a step in which its link is free\n"
+                    "rebalance=S seconds in which layers move off a slow node (none: all wait for it)\n"
+                    "layer=GB of weights that move off a slow node, in place of rebalance"},
         varuna_rule},
     CampaignRuleRow{
         {.name = "bamboo",

@@ -65,7 +65,9 @@ struct CampaignResult {
   std::int32_t frozen_layers = 0;   ///< at the end, by a rule that freezes some
   std::int64_t first_step_ns = -1;  ///< when the first step began; -1: none did
   std::int64_t last_step_ns = -1;   ///< when the last step that was finished ended
-  double node_hours_to_last_step = 0;
+  double samples_to_last_step = 0;  ///< of the steps that are finished
+  /// Of every finished step its samples over the mean nodes since the one before ended, the first step since it began.
+  double samples_per_node = 0;
   std::vector<CampaignPhase> phases;  ///< in order, without gaps; empty unless kept
   std::vector<NodeCount> nodes;       ///< at every change
 

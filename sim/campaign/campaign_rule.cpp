@@ -41,4 +41,9 @@ std::int32_t usual_nodes(const CampaignProblem& problem) {
       1, static_cast<std::int32_t>(node_ns / static_cast<double>(std::max<std::int64_t>(1, problem.until_ns))));
 }
 
+std::int32_t usual_stages(const CampaignProblem& problem, LayoutBook& book) {
+  const std::optional<JobLayout> layout = book.made_for(usual_nodes(problem));
+  return layout ? layout->stages : book.source().lengths().front();
+}
+
 }  // namespace plumb

@@ -56,6 +56,9 @@ std::int64_t rule_seconds(const CampaignProblem& problem, std::string_view optio
 
 /// The mean number of nodes of the trace, rounded down, at least 1: what a layout that never changes is made for.
 std::int32_t usual_nodes(const CampaignProblem& problem);
+/// Stages of the layout that the job is made for on these nodes (`LayoutBook::made_for`); the shortest pipelines of the
+/// source where it has no layout.
+std::int32_t usual_stages(const CampaignProblem& problem, LayoutBook& book);
 
 CampaignRulePtr checkpoint_rule(const CampaignProblem& problem, LayoutBook& book);
 CampaignRulePtr varuna_rule(const CampaignProblem& problem, LayoutBook& book);

@@ -69,7 +69,10 @@ void CampaignRun::begin_step(std::int64_t ns, std::int64_t undisturbed_ns, doubl
   book_time(now_, standing_);
   ++pause_;
   step_ = {.under_way = true, .start = now_, .end = now_ + ns, .undisturbed = undisturbed_ns, .samples = samples};
-  if (result_.first_step_ns < 0) result_.first_step_ns = now_;
+  if (result_.first_step_ns < 0) {
+    result_.first_step_ns = now_;
+    node_ns_of_step_ = node_ns_;
+  }
 }
 
 void CampaignRun::begin_step(const StepOfLayout& step) {
@@ -116,6 +119,7 @@ void CampaignRun::lose_uncommitted() {
   time(TimeUse::kLost) += uncommitted_training_ + uncommitted_slowed_;
   result_.steps -= uncommitted_steps_;
   result_.samples -= uncommitted_samples_;
+  result_.samples_to_last_step = std::min(result_.samples_to_last_step, result_.samples);
   for (std::size_t phase = committed_phases_; phase < result_.phases.size(); ++phase) {
     TimeUse& use = result_.phases[phase].use;
     if (use == TimeUse::kTraining || use == TimeUse::kSlowed) use = TimeUse::kLost;
@@ -192,8 +196,12 @@ void CampaignRun::finish_step() {
   ++result_.steps;
   ++uncommitted_steps_;
   uncommitted_work_ += done.undisturbed;
+  const double node_ns = node_ns_ - node_ns_of_step_;
+  const auto passed = static_cast<double>(now_ - std::max(result_.last_step_ns, result_.first_step_ns));
+  if (node_ns > 0) result_.samples_per_node += done.samples * passed / node_ns;
+  node_ns_of_step_ = node_ns_;
   result_.last_step_ns = now_;
-  result_.node_hours_to_last_step = node_ns_ / 3.6e12;
+  result_.samples_to_last_step = result_.samples;
   rule_.step_done(*this);
 }
 

@@ -120,9 +120,10 @@ class CampaignRun {
   JobLayout layout_;
   Step step_;
   TimeUse standing_ = TimeUse::kWaiting;
-  std::int64_t pause_ = 0;  ///< number of the last one; what a step or another pause has ended has an older one
-  double rate_ = 0;         ///< of the ready nodes, undisturbed
-  double node_ns_ = 0;      ///< node time until now
+  std::int64_t pause_ = 0;      ///< number of the last one; what a step or another pause has ended has an older one
+  double rate_ = 0;             ///< of the ready nodes, undisturbed
+  double node_ns_ = 0;          ///< node time until now
+  double node_ns_of_step_ = 0;  ///< until the end of the last step, or the beginning of the first
   std::int64_t uncommitted_training_ = 0;
   std::int64_t uncommitted_slowed_ = 0;
   std::int64_t uncommitted_work_ = 0;

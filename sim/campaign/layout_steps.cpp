@@ -152,6 +152,18 @@ std::optional<JobLayout> LayoutBook::best(std::int32_t nodes) {
   return best;
 }
 
+std::optional<JobLayout> LayoutBook::made_for(std::int32_t nodes) {
+  if (const std::optional<JobLayout> layout = best(nodes)) return layout;
+  std::optional<std::int32_t> fewest;
+  for (const std::int32_t stages : source_.lengths()) {
+    JobLayout least{1, stages};
+    while (least.pipelines <= source_.most_pipelines(stages) && !step(least)) ++least.pipelines;
+    if (least.pipelines > source_.most_pipelines(stages)) continue;
+    if (!fewest || least.nodes() < *fewest) fewest = least.nodes();
+  }
+  return fewest ? best(*fewest) : std::nullopt;
+}
+
 double LayoutBook::best_rate(std::int32_t nodes) {
   const std::optional<JobLayout> layout = best(nodes);
   if (!layout) return 0;

@@ -112,6 +112,9 @@ class LayoutBook {
   /// The layout of at most `nodes` nodes with the most samples per second; of equal ones that of fewer pipelines, then
   /// of fewer stages. None: the job does not run on so few.
   std::optional<JobLayout> best(std::int32_t nodes);
+  /// The layout that a job on usually so many nodes is made for: the best one for them or, where the job does not run
+  /// on so few, for the fewest on which it runs. None: there is no layout at all.
+  std::optional<JobLayout> made_for(std::int32_t nodes);
   /// Samples per second of `best`; 0 where there is none.
   double best_rate(std::int32_t nodes);
   std::optional<StepOfLayout> frozen_step(JobLayout layout, const FrozenLayers& layers);

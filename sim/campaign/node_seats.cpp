@@ -43,6 +43,10 @@ std::int32_t NodeSeats::empty() const {
   return sum;
 }
 
+std::int32_t NodeSeats::empty_of(std::int32_t stage) const {
+  return static_cast<std::int32_t>(empty_[static_cast<std::size_t>(stage)].size());
+}
+
 std::int32_t NodeSeats::most_empty() const {
   std::int32_t most = 0;
   for (const std::vector<std::int32_t>& pipelines : empty_) {

@@ -29,6 +29,7 @@ class NodeSeats {
   bool take_empty(std::int32_t node);
 
   std::int32_t empty() const;
+  std::int32_t empty_of(std::int32_t stage) const;
   /// Of the stage with the most of them.
   std::int32_t most_empty() const;
   /// Some stage has no node any more.

@@ -254,8 +254,7 @@ CampaignRulePtr petals_rule(const CampaignProblem& problem, LayoutBook& book) {
                           .quality = rule_number(problem, "quality", 0.75),
                           .load_ns = rule_seconds(problem, "load", 30),
                           .check_ns = std::max<std::int64_t>(1, rule_seconds(problem, "check", 120))};
-  const std::optional<JobLayout> usual = book.best(usual_nodes(problem));
-  const std::int32_t stages = usual ? usual->stages : book.source().lengths().front();
+  const std::int32_t stages = usual_stages(problem, book);
   settings.held = whole("held", std::max(1, (settings.blocks + stages - 1) / stages));
   if (settings.held > settings.blocks) throw Error("option held: expected at most as many as there are blocks");
   if (!book.step({1, settings.stages()})) {

@@ -22,7 +22,7 @@ struct FreezingSettings {
 class PipeTransformerRule final : public RestartRule {
  public:
   PipeTransformerRule(const RestartSettings& restart, const FreezingSettings& settings, LayoutBook& book)
-      : RestartRule(restart, book), settings_(settings), first_(book.best(restart.nodes)) {}
+      : RestartRule(restart, book), settings_(settings), first_(book.made_for(restart.nodes)) {}
 
   void step_done(CampaignRun& run) override {
     samples_ += step(run).samples;

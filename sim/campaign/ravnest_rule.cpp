@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 struct RavnestSettings {
-  std::int32_t stages = 0;      ///< of every cluster; 0: those of the best layout for the usual number of nodes
+  std::int32_t stages = 1;      ///< of every cluster
   std::int32_t clusters = 0;    ///< 0: as many as the usual number of nodes makes
   std::int32_t usual = 1;       ///< nodes
   std::int64_t updates = 1;     ///< of every cluster, between two averagings
@@ -31,11 +31,7 @@ class RavnestRule final : public CampaignRule {
   RavnestRule(const RavnestSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
 
   void start(CampaignRun&) override {
-    std::int32_t stages = settings_.stages;
-    for (std::int32_t nodes = settings_.usual; stages == 0 && nodes > 0; --nodes) {
-      if (const auto best = book_.best(nodes)) stages = best->stages;
-    }
-    if (stages == 0) stages = book_.source().lengths().front();
+    const std::int32_t stages = settings_.stages;
     layout_ = {std::max(1, settings_.clusters > 0 ? settings_.clusters : settings_.usual / stages), stages};
     while (layout_.pipelines > 1 && !book_.step(layout_)) --layout_.pipelines;
     clusters_.resize(static_cast<std::size_t>(layout_.pipelines));
@@ -212,8 +208,9 @@ class RavnestRule final : public CampaignRule {
 }  // namespace
 
 CampaignRulePtr ravnest_rule(const CampaignProblem& problem, LayoutBook& book) {
+  const std::int32_t stages = usual_stages(problem, book);
   return std::make_unique<RavnestRule>(
-      RavnestSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", 0)),
+      RavnestSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
                       .clusters = static_cast<std::int32_t>(rule_number(problem, "clusters", 0)),
                       .usual = usual_nodes(problem),
                       .updates = std::max<std::int64_t>(1, std::llround(rule_number(problem, "updates", 500))),

@@ -1,8 +1,16 @@
 #include "sim/campaign/restart_rule.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace plumb {
+
+namespace {
+
+constexpr double kUsualLink = 12.5;  ///< GB/s
+
+}  // namespace
 
 RestartSettings restart_settings(const CampaignProblem& problem, bool morph) {
   RestartSettings settings{.every_ns = rule_seconds(problem, "every", 600),
@@ -12,6 +20,13 @@ RestartSettings restart_settings(const CampaignProblem& problem, bool morph) {
                            .peers = static_cast<std::int32_t>(rule_number(problem, "peers", 0)),
                            .nodes = static_cast<std::int32_t>(rule_number(problem, "nodes", usual_nodes(problem), 1))};
   if (problem.options.contains("rebalance")) settings.rebalance_ns = rule_seconds(problem, "rebalance", 0);
+  const double link = rule_number(problem, "link", kUsualLink);
+  const auto over_link = [&](std::string_view option) {
+    return std::llround(rule_number(problem, option, 0) / std::max(link, 1e-9) * 1e9);
+  };
+  if (problem.options.contains("layer")) settings.rebalance_ns = over_link("layer");
+  settings.copy_ns = std::max(0, settings.peers - 1) * over_link("state");
+  settings.idle = rule_number(problem, "idle", 0);
   return settings;
 }
 
@@ -32,7 +47,7 @@ void RestartRule::slowed(const CampaignNode& node, CampaignRun& run) {
 std::optional<JobLayout> RestartRule::wanted(const CampaignRun& run) {
   const std::int32_t ready = run.ready();
   if (settings_.morph) return book_.best(ready);
-  if (!fixed_) fixed_ = book_.best(settings_.nodes);
+  if (!fixed_) fixed_ = book_.made_for(settings_.nodes);
   if (!fixed_ || fixed_->nodes() > ready) return {};
   return fixed_;
 }
@@ -102,7 +117,9 @@ void RestartRule::begin_step(CampaignRun& run) {
   state_ = State::kTraining;
   const StepOfLayout next = step(run);
   const double factor = settings_.rebalance_ns ? seats_.balanced_factor(run.nodes()) : run.slowest();
-  run.begin_step(std::llround(static_cast<double>(next.ns) * factor), next.ns, next.samples);
+  const double takes = static_cast<double>(next.ns) * factor;
+  const double copies = std::max(0.0, static_cast<double>(settings_.copy_ns) - settings_.idle * takes);
+  run.begin_step(std::llround(takes + copies), next.ns, next.samples);
 }
 
 CampaignRulePtr checkpoint_rule(const CampaignProblem& problem, LayoutBook& book) {

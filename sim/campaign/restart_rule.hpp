@@ -17,6 +17,8 @@ struct RestartSettings {
   std::int64_t restart_ns = 0;  ///< from a loss, or from a decision, to the next step
   bool morph = false;           ///< takes the best layout for the nodes that are there; else always the same one
   std::int32_t peers = 0;       ///< nodes that keep the state of each other in memory after every step; below 2: none
+  std::int64_t copy_ns = 0;     ///< that sending a node's state to its peers takes, if nothing else is sent
+  double idle = 0;              ///< share of a step in which a node's link is free for that
   std::int32_t nodes = 1;       ///< that the layout is made for, where it is always the same one
   /// While a node gets slower or faster, layers move between the nodes of its pipeline for so long, without a stop, and
   /// then all of them take the same time (vPipe). None: they stay, and all wait for the slowest node.
@@ -29,7 +31,7 @@ RestartSettings restart_settings(const CampaignProblem& problem, bool morph);
 /// Checkpoint and restart: a node that goes stops the job, which starts again from its last checkpoint with the nodes
 /// that are ready, as soon as they suffice. Where layouts adapt, nodes that got ready are taken in after a checkpoint,
 /// where that is faster. Where peers keep the state, a loss costs the step under way only, unless all nodes of a group
-/// of neighbours go before the job runs again.
+/// of neighbours go before the job runs again; what of their copies does not fit into a step makes it longer.
 class RestartRule : public CampaignRule {
  public:
   RestartRule(const RestartSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}

@@ -13,8 +13,7 @@ namespace plumb {
 namespace {
 
 struct SwarmSettings {
-  std::int32_t stages = 0;        ///< pools; 0: those of the best layout for the usual number of nodes
-  std::int32_t usual = 1;         ///< nodes
+  std::int32_t stages = 1;        ///< pools
   std::int64_t join_ns = 0;       ///< a peer loads the state of its stage
   std::int64_t rebalance_ns = 0;  ///< between two looks at the pools
   std::int64_t every_ns = 0;      ///< work between two checkpoints, which are written beside it
@@ -31,12 +30,7 @@ class SwarmRule final : public CampaignRule {
   SwarmRule(const SwarmSettings& settings, LayoutBook& book) : settings_(settings), book_(book) {}
 
   void start(CampaignRun& run) override {
-    std::int32_t stages = settings_.stages;
-    for (std::int32_t nodes = settings_.usual; stages == 0 && nodes > 0; --nodes) {
-      if (const auto best = book_.best(nodes)) stages = best->stages;
-    }
-    if (stages == 0) stages = book_.source().lengths().front();
-    pools_.resize(static_cast<std::size_t>(stages));
+    pools_.resize(static_cast<std::size_t>(settings_.stages));
     run.set_timer(settings_.rebalance_ns, kRebalance, 0);
   }
 
@@ -190,9 +184,9 @@ std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::
 }
 
 CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book) {
+  const std::int32_t stages = usual_stages(problem, book);
   return std::make_unique<SwarmRule>(
-      SwarmSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", 0)),
-                    .usual = usual_nodes(problem),
+      SwarmSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
                     .join_ns = rule_seconds(problem, "join", 30),
                     .rebalance_ns = std::max<std::int64_t>(1, rule_seconds(problem, "rebalance", 300)),
                     .every_ns = rule_seconds(problem, "every", 600)},

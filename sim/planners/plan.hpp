@@ -33,6 +33,7 @@ struct Plan {
   std::int64_t states = 0;    ///< of the search: cut points or sets of layers
   std::vector<std::string> remarks;
   std::int64_t instances = 0;  ///< ways to use a number of nodes with pipelines of several lengths; 0: not asked
+  std::int64_t penalty = 0;    ///< of clusters of peers, which their search makes small
 
   std::int32_t num_devices() const {
     std::int32_t sum = 0;

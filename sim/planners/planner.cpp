@@ -164,7 +164,9 @@ constexpr std::array kPlanners{
             .minimises = "time per microbatch of the slowest layer in a swarm of servers, forward only",
             .options = "blocks",
             .uncertain = "servers join in the order of the devices and do not move later (they do in the rule petals "
-                         "of campaigns); layers count as equally long",
+                         "of campaigns); layers count as equally long; the program divides memory by the size of "
+                         "equal blocks, here bytes of unlike layers are added up, and a server holds fewer than fit "
+                         "where that gives more",
             .plan = plan_petals},
     Planner{.name = "oobleck",
             .paper = "Jang et al., SOSP 2023",
@@ -217,8 +219,8 @@ constexpr std::array kPlanners{
             .year = 2025,
             .minimises = "time per microbatch of the largest flow through spans of layers, forward only",
             .options = "blocks",
-            .uncertain = "its mixed-integer program over placements is not made: the placement is that of petals; a "
-                         "node's rate is that of its whole span",
+            .uncertain = "its mixed-integer program over placements is not made: the placement is the best of those "
+                         "of petals with more and fewer layers; a node's rate is that of its whole span",
             .plan = plan_helix},
 };
 

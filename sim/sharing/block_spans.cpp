@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace plumb {
 namespace {
@@ -57,18 +58,26 @@ class ImaginedSwarm {
 }  // namespace
 
 std::int32_t petals_start(std::span<const double> throughput, std::int32_t blocks) {
-  const auto length = static_cast<std::size_t>(blocks);
+  std::vector<std::int32_t> ends;
+  for (auto end = blocks; end <= static_cast<std::int32_t>(throughput.size()); ++end) ends.push_back(end);
+  return petals_start(throughput, ends);
+}
+
+std::int32_t petals_start(std::span<const double> throughput, std::span<const std::int32_t> ends) {
   std::vector<double> least;
-  std::size_t start = 0;
-  for (std::size_t begin = 0; begin + length <= throughput.size(); ++begin) {
+  std::int32_t start = 0;
+  for (std::size_t begin = 0; begin < ends.size(); ++begin) {
+    const auto end = static_cast<std::size_t>(ends[begin]);
+    if (end <= begin) continue;
     std::vector<double> window(throughput.begin() + static_cast<std::ptrdiff_t>(begin),
-                               throughput.begin() + static_cast<std::ptrdiff_t>(begin + length));
+                               throughput.begin() + static_cast<std::ptrdiff_t>(end));
     std::ranges::sort(window);
-    if (begin > 0 && window >= least) continue;
+    window.push_back(std::numeric_limits<double>::infinity());
+    if (!least.empty() && window >= least) continue;
     least = std::move(window);
-    start = begin;
+    start = static_cast<std::int32_t>(begin);
   }
-  return static_cast<std::int32_t>(start);
+  return start;
 }
 
 std::vector<double> block_throughput(std::int32_t all, std::span<const BlockSpan> spans,
@@ -87,6 +96,17 @@ Swarm joined_swarm(std::int32_t all, std::span<const std::int32_t> blocks, std::
   for (std::size_t server = 0; server < blocks.size(); ++server) {
     const std::int32_t begin = petals_start(swarm.throughput, blocks[server]);
     swarm.spans.push_back({begin, begin + blocks[server]});
+    swarm.throughput = block_throughput(all, swarm.spans, speed);
+  }
+  return swarm;
+}
+
+Swarm joined_swarm(std::span<const std::vector<std::int32_t>> ends, std::span<const double> speed) {
+  const auto all = static_cast<std::int32_t>(ends.front().size());
+  Swarm swarm{.spans = {}, .throughput = std::vector<double>(ends.front().size(), 0)};
+  for (const std::vector<std::int32_t>& held : ends) {
+    const std::int32_t begin = petals_start(swarm.throughput, held);
+    swarm.spans.push_back({begin, held[static_cast<std::size_t>(begin)]});
     swarm.throughput = block_throughput(all, swarm.spans, speed);
   }
   return swarm;

@@ -18,6 +18,10 @@ struct BlockSpan {
 /// Where a server that can hold `blocks` joins a swarm whose blocks have these throughputs: the window whose sorted
 /// throughputs are lexicographically least; of equal ones the first.
 std::int32_t petals_start(std::span<const double> throughput, std::int32_t blocks);
+/// The same for a server that can hold the blocks from b on up to `ends[b]`, with blocks of unlike size. A window that
+/// ends sooner than another one counts as one whose other blocks nobody lacks, so that of equal ones the longest is
+/// taken. Starts at which `ends[b]` is b are none.
+std::int32_t petals_start(std::span<const double> throughput, std::span<const std::int32_t> ends);
 
 /// Servers that join one after another, and the throughput of every block after the last.
 struct Swarm {
@@ -27,6 +31,8 @@ struct Swarm {
 
 /// Server k holds `blocks[k]` of `all` blocks and computes `speed[k]` of them per unit of time.
 Swarm joined_swarm(std::int32_t all, std::span<const std::int32_t> blocks, std::span<const double> speed);
+/// Server k can hold the blocks from b on up to `ends[k][b]`; one that can hold none has an empty span.
+Swarm joined_swarm(std::span<const std::vector<std::int32_t>> ends, std::span<const double> speed);
 
 /// The throughput of each of `all` blocks: the sum of the speeds of the servers that hold it.
 std::vector<double> block_throughput(std::int32_t all, std::span<const BlockSpan> spans, std::span<const double> speed);

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/campaign/bamboo_means.hpp"
 #include "tools/campaign/campaign_answer.hpp"
 
 namespace plumb {
@@ -38,11 +39,21 @@ nlohmann::ordered_json run_json(const CampaignResult& run) {
   return json;
 }
 
+nlohmann::ordered_json means_json(const BambooMeans& means) {
+  return {{"nodes", means.nodes},
+          {"cost_per_hour", means.cost_per_hour},
+          {"samples_per_s", means.samples_per_s},
+          {"samples_per_s_per_cost", means.samples_per_s_per_cost}};
+}
+
 nlohmann::ordered_json answer_json(const CampaignAnswer& answer) {
   nlohmann::ordered_json rules = nlohmann::ordered_json::array();
   for (const CampaignOutcome& outcome : answer.outcomes) {
     nlohmann::ordered_json runs = nlohmann::ordered_json::array();
-    for (const CampaignResult& run : outcome.runs) runs.push_back(run_json(run));
+    for (const CampaignResult& run : outcome.runs) {
+      runs.push_back(run_json(run));
+      if (outcome.rule == "bamboo") runs.back()["as_released"] = means_json(bamboo_means(run));
+    }
     rules.push_back({{"rule", outcome.rule}, {"runs", std::move(runs)}});
   }
   return {{"format", "plumbline-campaign"},

@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "sim/campaign/bamboo_means.hpp"
 #include "sim/campaign/campaign.hpp"
 #include "tools/campaign/campaign_answer.hpp"
 #include "tools/campaign/campaign_tables.hpp"
@@ -48,6 +49,20 @@ std::string layout_text(const CampaignOutcome& outcome) {
   if (times.empty()) return "-";
   const auto most = std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; });
   return std::to_string(most->first.pipelines) + " x " + std::to_string(most->first.stages);
+}
+
+/// Of one run of Bamboo alone: what its released program would print of it.
+std::string bamboo_text(const CampaignAnswer& answer) {
+  if (answer.outcomes.size() != 1 || answer.outcomes.front().rule != "bamboo") return "";
+  if (answer.outcomes.front().runs.size() != 1) return "";
+  const BambooMeans means = bamboo_means(answer.outcomes.front().runs.front());
+  std::string text = "\nuntil the last step, as Bamboo's program counts: " + number_text(means.nodes, 5) + " nodes, " +
+                     number_text(means.samples_per_s, 5) + " samples/s";
+  if (answer.price_per_node_hour > 0) {
+    text += ", " + number_text(means.cost_per_hour, 5) + " an hour, " + number_text(means.samples_per_s_per_cost, 5) +
+            " samples/s per cost of an hour";
+  }
+  return text + "\n";
 }
 
 }  // namespace
@@ -132,7 +147,8 @@ std::string campaign_nodes(const CampaignAnswer& answer) {
 
 std::string campaign_text(const CampaignAnswer& answer) {
   return answer.job + "\n" + campaign_nodes(answer) + "\n\n" + table_text(campaign_figures(answer)) +
-         changed_jobs_text(answer) + "\nwhere the time went:\n" + table_text(campaign_times(answer));
+         changed_jobs_text(answer) + bamboo_text(answer) + "\nwhere the time went:\n" +
+         table_text(campaign_times(answer));
 }
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/lowering/lower.hpp"
+#include "sim/campaign/bamboo_means.hpp"
 #include "sim/simulate.hpp"
 #include "tools/ask/campaign_question.hpp"
 #include "tools/ask/search_question.hpp"
@@ -16,6 +17,7 @@
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
 #include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/results_folder.hpp"
 #include "tools/terminal/words.hpp"
 #include "tools/training/train_run.hpp"
 
@@ -121,16 +123,24 @@ struct CampaignMetric {
   double (*of)(const CampaignResult&);
 };
 
-constexpr std::array<CampaignMetric, 6> kCampaignMetrics{{
+constexpr std::array<CampaignMetric, 11> kCampaignMetrics{{
     {"campaign_steps", [](const CampaignResult& run) { return static_cast<double>(run.steps); }},
     {"campaign_fatal", [](const CampaignResult& run) { return static_cast<double>(run.fatal); }},
     {"campaign_recoveries", [](const CampaignResult& run) { return static_cast<double>(run.recoveries); }},
     {"campaign_frozen", [](const CampaignResult& run) { return static_cast<double>(run.frozen_layers); }},
     {"campaign_samples", [](const CampaignResult& run) { return run.samples; }},
     {"campaign_undisturbed", [](const CampaignResult& run) { return run.undisturbed; }},
+    {"campaign_training",
+     [](const CampaignResult& run) {
+       return static_cast<double>(run.time_of(TimeUse::kTraining)) / static_cast<double>(run.until_ns);
+     }},
+    {"bamboo_nodes", [](const CampaignResult& run) { return bamboo_means(run).nodes; }},
+    {"bamboo_rate", [](const CampaignResult& run) { return bamboo_means(run).samples_per_s; }},
+    {"bamboo_cost", [](const CampaignResult& run) { return bamboo_means(run).cost_per_hour; }},
+    {"bamboo_value", [](const CampaignResult& run) { return bamboo_means(run).samples_per_s_per_cost; }},
 }};
 
-/// The figure of the first rule of a campaign.
+/// The figure of the first rule of a campaign, the mean of its runs.
 double campaign_metric(const std::string& command, const std::string& name) {
   CampaignQuestion question;
   OptionTable parser(CampaignQuestion::kUsage, "");
@@ -138,9 +148,11 @@ double campaign_metric(const std::string& command, const std::string& name) {
   if (!parse_command_line(parser, words_after("campaign", command))) {
     throw Error("'" + command + "': expected no --help");
   }
+  question.trace = path_of_results(question.trace);
+  question.layouts = path_of_results(question.layouts);
   const CampaignAnswer answer = question.answer();
   for (const CampaignMetric& metric : kCampaignMetrics) {
-    if (metric.name == name) return metric.of(answer.outcomes.front().runs.front());
+    if (metric.name == name) return answer.outcomes.front().mean(metric.of);
   }
   throw_unknown("metric", name, claim_metrics());
 }
@@ -218,6 +230,7 @@ double trained_metric(const Claim& claim) {
 double metric_of(const std::string& command, const std::string& name) {
   if (command.starts_with("campaign ")) return campaign_metric(command, name);
   if (command.starts_with("search ")) return search_metric(command, name);
+  if (command.starts_with("plan --jobs ")) return jobs_metric(command, name);
   if (command.starts_with("plan ")) return planner_metric(command, name);
   if (name == kMostSent) return most_sent_gib(command);
   const Timeline timeline = simulated(command);
@@ -251,6 +264,7 @@ std::vector<std::string_view> claim_metrics() {
   for (const CampaignMetric& metric : kCampaignMetrics) names.push_back(metric.name);
   for (const SearchMetric& metric : kSearchMetrics) names.push_back(metric.name);
   for (const std::string_view name : planner_metrics()) names.push_back(name);
+  for (const std::string_view name : jobs_metrics()) names.push_back(name);
   names.insert(names.end(), {kFinalLoss, kFinalAccuracy, kSameWeights});
   return names;
 }

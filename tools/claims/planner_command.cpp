@@ -4,6 +4,7 @@
 #include <array>
 
 #include "models/ground/error.hpp"
+#include "tools/ask/jobs_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/plan_arguments.hpp"
@@ -13,7 +14,6 @@
 namespace plumb {
 namespace {
 
-constexpr std::string_view kResultsFolder = "results/";
 constexpr double kPlannedMs = 1e6;  ///< nanoseconds
 
 /// Where the blocks of the device that joined last begin, counted in layers.
@@ -30,7 +30,7 @@ struct PlannerMetric {
   double (*of)(const Plan&, const PlanProblem&);
 };
 
-constexpr std::array<PlannerMetric, 6> kPlannerMetrics{{
+constexpr std::array<PlannerMetric, 7> kPlannerMetrics{{
     {"plan_cost", [](const Plan& plan, const PlanProblem&) { return plan.claimed_ns / kPlannedMs; }},
     {"plan_bound", [](const Plan& plan, const PlanProblem&) { return plan.lower_bound_ns / kPlannedMs; }},
     {"plan_rate", [](const Plan& plan, const PlanProblem&) { return 1e9 / plan.claimed_ns; }},
@@ -38,7 +38,11 @@ constexpr std::array<PlannerMetric, 6> kPlannerMetrics{{
     {"plan_first_layers",
      [](const Plan& plan, const PlanProblem&) { return static_cast<double>(plan.stages.front().layers.size()); }},
     {"plan_instances", [](const Plan& plan, const PlanProblem&) { return static_cast<double>(plan.instances); }},
+    {"plan_penalty", [](const Plan& plan, const PlanProblem&) { return static_cast<double>(plan.penalty); }},
 }};
+
+constexpr std::string_view kJobsMakespan = "jobs_makespan";
+constexpr std::string_view kJobsShards = "jobs_shards";
 
 }  // namespace
 
@@ -49,9 +53,7 @@ PlannerCommand planner_command(const std::string& command) {
   parser.text("method", method, "NAME", "");
   arguments.add_to(parser);
   if (!parse_command_line(parser, words_after("plan", command))) throw Error("'" + command + "': expected no --help");
-  if (arguments.network.starts_with(kResultsFolder)) {
-    arguments.network = in_results(arguments.network.substr(kResultsFolder.size())).string();
-  }
+  arguments.network = path_of_results(arguments.network);
   return {&find_planner(method), plan_problem(arguments)};
 }
 
@@ -61,6 +63,24 @@ double planner_metric(const std::string& command, const std::string& name) {
   const PlannerCommand asked = planner_command(command);
   return metric->of(make_plan(*asked.planner, asked.problem), asked.problem);
 }
+
+double jobs_metric(const std::string& command, const std::string& name) {
+  JobsQuestion question;
+  OptionTable parser(JobsQuestion::kUsage, "");
+  question.add_to(parser);
+  if (!parse_command_line(parser, words_after("plan", command))) throw Error("'" + command + "': expected no --help");
+  question.file = path_of_results(question.file);
+  const JobsAnswer answer = question.answer();
+  if (name == kJobsMakespan) {
+    if (!answer.schedule.proved()) throw Error("jobs_makespan: not proved, expected fewer jobs");
+    return static_cast<double>(answer.schedule.best.makespan_ns) / 1e9;
+  }
+  if (name != kJobsShards) throw_unknown("metric", name, jobs_metrics());
+  if (!answer.shards) throw Error("jobs_shards: expected jobs with shards");
+  return static_cast<double>(answer.shards->makespan_ns) / 1e6;
+}
+
+std::vector<std::string_view> jobs_metrics() { return {kJobsMakespan, kJobsShards}; }
 
 std::vector<std::string_view> planner_metrics() {
   std::vector<std::string_view> names;

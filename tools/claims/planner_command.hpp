@@ -22,4 +22,8 @@ PlannerCommand planner_command(const std::string& command);
 double planner_metric(const std::string& command, const std::string& name);
 std::vector<std::string_view> planner_metrics();
 
+/// The same of several whole jobs, "plan --jobs FILE ...".
+double jobs_metric(const std::string& command, const std::string& name);
+std::vector<std::string_view> jobs_metrics();
+
 }  // namespace plumb

@@ -1,5 +1,6 @@
 #include "tools/terminal/results_folder.hpp"
 
+#include <string_view>
 #include <system_error>
 
 #include "models/ground/error.hpp"
@@ -20,6 +21,11 @@ std::filesystem::path in_results(const std::filesystem::path& tail) {
   if (std::filesystem::exists(whole)) return whole;
   if (const auto found = above_program(whole)) return *found;
   throw Error("no " + whole.string() + " here or above the program, expected it named by an option");
+}
+
+std::string path_of_results(const std::string& name) {
+  constexpr std::string_view kFolder = "results/";
+  return name.starts_with(kFolder) ? in_results(name.substr(kFolder.size())).string() : name;
 }
 
 }  // namespace plumb

@@ -126,6 +126,7 @@ Plan plan_ravnest(const PlanProblem& problem) {
   }
   if (alike) slowest.pipelines = clusters;
   slowest.microbatches = problem.microbatches;
+  slowest.penalty = found.penalty;
   slowest.remarks.push_back(text + "; penalty " + std::to_string(found.penalty));
   return slowest;
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/error.hpp"
@@ -7,16 +9,14 @@
 
 namespace plumb {
 
-/// Helix (Mei et al., ASPLOS 2025): nodes of unlike speed that hold spans of layers, and requests routed by the largest
-/// flow from the first layer to the last; a node passes on what its span takes, a link what its bandwidth takes. The
-/// placement is Petals'; its own, by a mixed-integer program, is not made.
-Plan plan_helix(const PlanProblem& problem) {
-  problem.stop.check();
-  const LayerChain chain = chain_of(problem.network.layers);
-  const Swarm swarm = swarm_of(problem);
+namespace {
+
+/// The largest flow of microbatches per second through the devices of `problem`.
+double flow_of(const PlanProblem& problem, const LayerChain& chain, const Swarm& swarm) {
   std::vector<FlowServer> servers;
   for (std::size_t device = 0; device < swarm.spans.size(); ++device) {
     const BlockSpan& span = swarm.spans[device];
+    if (span.length() == 0) continue;
     const auto ns =
         static_cast<double>(chain.forward(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end)));
     servers.push_back({span, 1e9 / std::max(1.0, ns) * problem.speed_of(static_cast<std::int32_t>(device))});
@@ -24,12 +24,32 @@ Plan plan_helix(const PlanProblem& problem) {
   const std::int64_t largest = *std::ranges::max_element(chain.cut_bytes);
   const double link_rate =
       problem.bytes_per_s_between(problem.num_devices()) / static_cast<double>(std::max<std::int64_t>(1, largest));
-  const double flow = span_flow(static_cast<std::int32_t>(chain.size()), servers, link_rate);
+  return span_flow(static_cast<std::int32_t>(chain.size()), servers, link_rate);
+}
+
+}  // namespace
+
+/// Helix (Mei et al., ASPLOS 2025): nodes of unlike speed that hold spans of layers, and requests routed by the largest
+/// flow from the first layer to the last; a node passes on what its span takes, a link what its bandwidth takes. The
+/// placement is the best of those that servers of Petals take as they join, with more and fewer layers; its own, by a
+/// mixed-integer program, is not made.
+Plan plan_helix(const PlanProblem& problem) {
+  problem.stop.check();
+  const LayerChain chain = chain_of(problem.network.layers);
+  Swarm swarm;
+  double flow = 0;
+  for (Swarm& one : swarms_of(problem)) {
+    problem.stop.check();
+    const double rate = flow_of(problem, chain, one);
+    if (rate <= flow) continue;
+    flow = rate;
+    swarm = std::move(one);
+  }
   if (flow <= 0) throw Error("helix: no way through the devices holds all layers");
   Plan plan;
   plan.claimed_ns = 1e9 / flow;
   plan.lower_bound_ns = 0;
-  plan.states = static_cast<std::int64_t>(servers.size());
+  plan.states = problem.num_devices();
   plan.stages = stages_of_swarm(problem, swarm);
   return plan;
 }

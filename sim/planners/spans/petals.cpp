@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/methods.hpp"
@@ -7,11 +8,19 @@
 namespace plumb {
 
 /// Petals (Borzunov et al., NeurIPS 2023): servers that hold a span of blocks join where throughput is worst. In
-/// forward mode: what a swarm gives is the throughput of its slowest block.
+/// forward mode: what a swarm gives is the throughput of its slowest block. The released program divides a server's
+/// memory by the size of a block, all blocks of its networks being alike, and takes as many; here layers are unlike, so
+/// that their bytes are added up, and fewer are taken where that gives more.
 Plan plan_petals(const PlanProblem& problem) {
   problem.stop.check();
-  const Swarm swarm = swarm_of(problem);
-  const double least = *std::ranges::min_element(swarm.throughput);
+  Swarm swarm;
+  double least = 0;
+  for (Swarm& one : swarms_of(problem)) {
+    const double slowest = *std::ranges::min_element(one.throughput);
+    if (slowest <= least) continue;
+    least = slowest;
+    swarm = std::move(one);
+  }
   if (least <= 0) throw Error("petals: the devices together do not hold all layers");
   Plan plan;
   plan.claimed_ns = 1e9 / least;

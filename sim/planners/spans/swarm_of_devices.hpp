@@ -9,9 +9,11 @@
 namespace plumb {
 
 /// The devices of `problem` as servers of a network in forward mode, which join one after another, at the mean forward
-/// time of a layer, in microbatches per second. They hold as many layers as option `blocks` says, "4-4-3", or without
-/// it as their memory holds weights of. Throws `Error` when a layer does not fit, and for a bad option.
-Swarm swarm_of(const PlanProblem& problem);
+/// time of a layer, in microbatches per second. With option `blocks`, "4-4-3", they hold so many layers. Without it
+/// there is a swarm for every number l of layers: a server holds neighbours that together weigh no more than the
+/// heaviest l do, and fit into its memory. With more memory there are the same swarms, or one in which every device
+/// holds all layers. Throws `Error` when the largest layer fits nowhere, and for a bad option.
+std::vector<Swarm> swarms_of(const PlanProblem& problem);
 
 /// One stage per device, with the layers of its span; spans may overlap.
 std::vector<PlanStage> stages_of_swarm(const PlanProblem& problem, const Swarm& swarm);

@@ -81,6 +81,25 @@ TEST_CASE("without events a campaign gives the samples of the steps, whatever th
   }
 }
 
+TEST_CASE("where there are usually fewer nodes than any layout has, all rules are made for the smallest layout") {
+  for (const CampaignRuleSpec& rule : campaign_rules()) {
+    CAPTURE(rule.name);
+    LayoutTable table(
+        {{{1, 6}, {{10 * kSecond, 8}, {}}}, {{2, 6}, {{6 * kSecond, 8}, {}}}, {{1, 8}, {{9 * kSecond, 8}, {}}}});
+    LayoutBook book(table);
+    // Five nodes, and six for the last fifth: 5.2 on average.
+    const std::string trace = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n0,add,e\n1600000,add,f\n";
+    const CampaignResult result =
+        run_campaign({.trace = node_trace_from_text(trace, "five.csv"), .until_ns = 2000 * kSecond}, rule.name, book);
+    CHECK(result.samples >= 8 * 20);
+    CHECK(seconds(result, TimeUse::kTraining) >= 200);
+    for (const CampaignPhase& phase : result.phases) {
+      if (phase.use == TimeUse::kTraining) CHECK(phase.layout == JobLayout{1, 6});
+    }
+    check_sums(result);
+  }
+}
+
 TEST_CASE("a loss costs checkpoint-and-restart the work since the last checkpoint, a restart and a wait") {
   // Starts at 20; steps end at 30, 40, ..; checkpoints after 50 s of work: 70 to 75, 125 to 130. At 163 the step that
   // began at 160 and three whole ones are lost. A third node came at 170, so it starts again at 190.
@@ -110,6 +129,32 @@ TEST_CASE("where neighbours keep each other's state a loss costs the step, and t
   CHECK(seconds(both, TimeUse::kLost) == 143);
   CHECK(both.fatal == 1);
   check_sums(both);
+}
+
+TEST_CASE("copies of the state to neighbours make a step longer by what its free link does not hide") {
+  std::map<std::string, std::string> options{{"every", "1e6"}, {"restart", "0"}, {"nodes", "2"},  {"peers", "3"},
+                                             {"state", "5"},   {"link", "2.5"},  {"idle", "0.15"}};
+  // Two copies of 2 s beside steps of 10 s, whose link is free for 1.5 s: 12.5 s.
+  const CampaignResult shown = played("checkpoint", kTwo, 125, options);
+  CHECK(shown.steps == 10);
+  CHECK(seconds(shown, TimeUse::kTraining) == 100);
+  CHECK(seconds(shown, TimeUse::kSlowed) == 25);
+  options["idle"] = "0.4";
+  CHECK(played("checkpoint", kTwo, 120, options).steps == 12);
+  options["peers"] = "0";
+  options["idle"] = "0";
+  CHECK(played("checkpoint", kTwo, 120, options).steps == 12);
+  check_sums(shown);
+}
+
+TEST_CASE("what moves off a slow node takes its bytes over the link") {
+  const std::string slow = kTwo + "103000,slow,b,2\n";
+  const auto with = [&](const char* option, const char* value) {
+    return played("checkpoint", slow, 300,
+                  {{"every", "1e6"}, {"restart", "0"}, {"nodes", "2"}, {"link", "0.5"}, {option, value}});
+  };
+  CHECK(with("layer", "2").samples == with("rebalance", "4").samples);
+  CHECK(with("layer", "2").samples < with("rebalance", "0").samples);
 }
 
 TEST_CASE("varuna takes the best layout for the nodes that are left, and takes new ones in after a checkpoint") {

@@ -71,6 +71,8 @@ TEST_CASE("layouts come back as they were written, and the best one has the most
   CHECK(!book.best(3));
   CHECK(*book.best(4) == JobLayout{1, 4});
   CHECK(*book.best(9) == JobLayout{2, 4});
+  CHECK(*book.made_for(9) == JobLayout{2, 4});
+  CHECK(*book.made_for(3) == JobLayout{1, 4});  // no layout has so few
   CHECK(error_message([] {
           layouts_from_json(R"({"format": "plumbline-layouts", "version": 1, "samples": 1, "layouts": [
 {"pipelines": 1, "stages": 1, "ms": 1}, {"pipelines": 1, "stages": 1, "ms": 2}]})",

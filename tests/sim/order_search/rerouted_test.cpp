@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -21,30 +22,38 @@ using namespace plumb;
 
 constexpr Ticks kReroutedMs = 1'000'000;
 
-/// What a search finds for three pipelines of four stages of which a holder of stage `lost` has gone: its microbatches
-/// go to the two that are left, in turn. Passes take 1 each, 18 microbatches in all.
-ScheduleSearchAnswer rerouted(std::size_t lost, std::int64_t simulations) {
+/// What a search finds for pipelines of which `holders` are left of each stage: microbatches go to them in turn. Passes
+/// take 1 each.
+ScheduleSearchAnswer searched(const std::vector<int>& holders, std::int64_t microbatches, std::int64_t nodes,
+                              std::int64_t simulations) {
   std::string replicas;
-  for (std::size_t stage = 0; stage < 4; ++stage)
-    replicas += std::string(stage == 0 ? "" : "-") + (stage == lost ? "2" : "3");
+  for (const int each : holders) replicas += (replicas.empty() ? "" : "-") + std::to_string(each);
   ScheduleSearch search;
-  search.params = {.num_devices = 11, .num_microbatches = 18};
+  search.params = {.num_devices = std::accumulate(holders.begin(), holders.end(), std::int32_t{0}),
+                   .num_microbatches = microbatches};
   search.params.options["replicas"] = replicas;
   search.memory_limit = [](const Schedule&) { return 0.0; };
   search.run = [](const Schedule& schedule) {
     return OrderRun{.costs = abstract_costs("F=1,I=1,W=1,B=2", "", {.num_stages = schedule.num_stages})};
   };
-  search.nodes = lost == 0 ? 20'000 : 300;
+  search.nodes = nodes;
   search.simulations = simulations;
   search.start = SearchStart{.name = "dapple", .schedule = generate("dapple", search.params)};
   return search_schedules(search);
 }
 
+/// Of three pipelines of four stages and 18 microbatches, without a holder of stage `lost`.
+ScheduleSearchAnswer rerouted(std::size_t lost, std::int64_t simulations) {
+  std::vector<int> holders{3, 3, 3, 3};
+  holders[lost] = 2;
+  return searched(holders, 18, lost == 0 ? 20'000 : 300, simulations);
+}
+
 }  // namespace
 
-// Three pipelines of four stages, six microbatches each, one node lost: by the rule `recycle` the loss is free as long
-// as m f / (D - f) <= p - 1, here 3 <= 3, and a step takes what one of 1F1B does, (m + p - 1)(F + B) = 27. That counts
-// no chain before and behind the turns of the two holders, which orders of later stages have.
+// Three pipelines of four stages, six microbatches each, one node lost: the loss is free as long as
+// m f / (D - f) <= p - 1, here 3 <= 3, and a step takes what one of 1F1B does, (m + p - 1)(F + B) = 27. That counts
+// no chain before the turns of the two holders, which orders of later stages have.
 TEST_CASE("ReCycle's re-routing as searched orders: with backwards in halves a lost node costs 0 to 3 of 27") {
   const Ticks whole_step = simulate_summary(generate("1f1b", {.num_devices = 4, .num_microbatches = 6}),
                                             abstract_costs("F=1,B=2", "", {.num_stages = 4}), nullptr, {}, {})
@@ -67,6 +76,29 @@ TEST_CASE("ReCycle's re-routing as searched orders: with backwards in halves a l
     const auto given = std::ranges::find(answer.orders, OrderOrigin::kGiven, &SearchedOrder::origin);
     REQUIRE(given != answer.orders.end());
     CHECK(given->timeline.makespan > best.timeline.makespan);
+  }
+}
+
+TEST_CASE("without holders a step takes what the rule recycle says: the turns of the fullest stage and the way to it") {
+  struct Left {
+    std::vector<int> holders;
+    std::int64_t microbatches;
+  };
+  for (const Left& left :
+       {Left{{2, 2, 3, 3}, 18}, Left{{2, 3, 3, 2}, 18}, Left{{2, 2, 2, 2}, 18}, Left{{2, 3, 3, 3}, 36},
+        Left{{3, 3, 3, 2}, 36}, Left{{3, 3, 1, 2}, 18}, Left{{1, 2, 2}, 8}, Left{{2, 1}, 16}}) {
+    CAPTURE(left.holders);
+    CAPTURE(left.microbatches);
+    std::int64_t longest = 0;
+    for (std::size_t stage = 0; stage < left.holders.size(); ++stage) {
+      const std::int64_t turns = left.microbatches / left.holders[stage];
+      longest = std::max(longest, 3 * turns + static_cast<std::int64_t>(stage));
+    }
+    const ScheduleSearchAnswer answer = searched(left.holders, left.microbatches, 2000, 400);
+    REQUIRE(!answer.orders.empty());
+    const SearchedOrder& best = answer.orders.front();
+    CHECK(best.timeline.makespan == longest * kReroutedMs);
+    CHECK(best.timeline.makespan == best.bound);
   }
 }
 

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 #include "sim/planners/planner.hpp"
 #include "sim/planners/spans/span_flow.hpp"
@@ -61,6 +63,65 @@ TEST_CASE("with little memory devices hold parts, and too little memory is told"
   problem.memory_bytes = 50;
   CHECK(error_message([&] { make_plan(find_planner("petals"), problem); }) ==
         "the weights of the largest layer do not fit into the memory of a device");
+}
+
+TEST_CASE("a device holds what its memory has room for, not as many layers as the largest one fits in times") {
+  LayerGraph graph = random_layers(2, 6);
+  for (LayerNode& node : graph.nodes) node.parameter_bytes = 10;
+  graph.nodes.front().parameter_bytes = graph.nodes.back().parameter_bytes = 100;
+  PlanProblem problem = flat_problem(graph, 4);
+  for (const char* method : {"petals", "helix"}) {
+    CAPTURE(method);
+    problem.memory_bytes = 239;  // two of the largest layers, or the whole network but a byte
+    const Plan plan = make_plan(find_planner(method), problem);
+    for (const PlanStage& stage : plan.stages) CHECK(stage.layers.size() < 6);
+    problem.memory_bytes = 240;
+    CHECK(make_plan(find_planner(method), problem).stages.size() == 1);
+    problem.memory_bytes = 110;
+    CHECK(make_plan(find_planner(method), problem).claimed_ns >= plan.claimed_ns);
+  }
+}
+
+TEST_CASE("more memory is never worse for petals and helix") {
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    LayerGraph graph = random_layers(seed, 9);
+    std::int64_t all = 0;
+    for (std::size_t layer = 0; layer < graph.nodes.size(); ++layer) {
+      const auto number = static_cast<std::int64_t>(layer + seed);
+      graph.nodes[layer].parameter_bytes = 10 + number * number % 7 * 20;
+      all += graph.nodes[layer].parameter_bytes;
+    }
+    PlanProblem problem = flat_problem(graph, 5);
+    problem.speed = {1, 0.5, 2, 1, 0.75};
+    for (const char* method : {"petals", "helix"}) {
+      double before = std::numeric_limits<double>::infinity();
+      for (problem.memory_bytes = 130; problem.memory_bytes <= all + 10; problem.memory_bytes += 10) {
+        CAPTURE(seed);
+        CAPTURE(method);
+        CAPTURE(problem.memory_bytes);
+        double now = std::numeric_limits<double>::infinity();
+        const std::string why = error_message([&] { now = make_plan(find_planner(method), problem).claimed_ns; });
+        CHECK((why.empty() || before > 1e300));
+        CHECK(now <= before);
+        before = now;
+      }
+      CHECK(before < 1e300);
+    }
+  }
+}
+
+TEST_CASE("a device that has no room for the largest layer takes others") {
+  LayerGraph graph = random_layers(2, 4);
+  for (LayerNode& node : graph.nodes) node.parameter_bytes = 10;
+  graph.nodes.front().parameter_bytes = 100;
+  PlanProblem problem = flat_problem(graph, 3);
+  problem.memory_bytes = 5;
+  problem.memory_by_device = {5, 30, 100};
+  const Plan plan = make_plan(find_planner("helix"), problem);
+  REQUIRE(plan.stages.size() == 2);
+  CHECK(plan.stages[0].devices == std::vector<std::int32_t>{2});
+  CHECK(plan.stages[0].layers == std::vector<std::int32_t>{0});
+  CHECK(plan.stages[1].devices == std::vector<std::int32_t>{1});
 }
 
 TEST_CASE("servers of unlike size are given by their blocks") {
