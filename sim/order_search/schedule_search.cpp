@@ -12,6 +12,7 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/v_placement.hpp"
+#include "schedules/checks/validate.hpp"
 #include "sim/order_search/catalogue_candidates.hpp"
 #include "sim/order_search/exact_order.hpp"
 #include "sim/order_search/open_orders.hpp"
@@ -109,6 +110,8 @@ class ScheduleSearcher {
 
   void search_from(const SearchStart& start) {
     if (has_open_orders(start.schedule)) return fill(start);
+    const std::vector<Violation> wrong = check_document(start.schedule);
+    if (!wrong.empty()) throw Error(start.name + ": " + to_string(wrong.front()));
     offer(OrderOrigin::kGiven, start.name, start.schedule);
     const bool shared = has_shared_stages(start.schedule) || !start.schedule.start_together.empty();
     if (shared && why_no_blocks(start.schedule).empty()) {
@@ -213,12 +216,13 @@ class ScheduleSearcher {
     if (order) answer_.orders.push_back(std::move(*order));
   }
 
-  /// None: does not fit.
+  /// None: does not fit, or is no document that the checks accept.
   std::optional<SearchedOrder> simulated(OrderOrigin origin, const std::string& name, Schedule schedule) const {
     OrderRun run = search_.run(schedule);
     run.options.spans = run.options.memory_curve = false;
     const Timeline timeline = simulate_summary(schedule, run.costs, run.cluster, run.lowering, run.options);
     if (run.fits && !run.fits(timeline)) return std::nullopt;
+    if (!check_document(schedule).empty()) return std::nullopt;
     return SearchedOrder{
         .origin = origin, .name = name, .base = "", .schedule = std::move(schedule), .timeline = timeline, .bound = 0};
   }
