@@ -43,12 +43,6 @@ bool has_shared_stages(const Schedule& schedule) {
   });
 }
 
-bool has_whole_backwards(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kB; });
-  });
-}
-
 /// Whether its lists hold no pass.
 bool is_all_open(const Schedule& schedule) {
   return std::ranges::all_of(schedule.devices, [](const DeviceList& list) {
@@ -436,6 +430,12 @@ class ScheduleSearcher {
 bool has_halves(const Schedule& schedule) {
   return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
     return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kW; });
+  });
+}
+
+bool has_whole_backwards(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kB; });
   });
 }
 

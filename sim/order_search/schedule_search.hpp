@@ -63,8 +63,9 @@ struct SearchedPeriod {
   Ticks bound = 0;
 };
 
-/// Whether backwards are in halves (some of them).
+/// Whether backwards are in halves (some of them); in one piece (some of them).
 bool has_halves(const Schedule& schedule);
+bool has_whole_backwards(const Schedule& schedule);
 
 /// A placement with its passes.
 struct SearchedFamily {
