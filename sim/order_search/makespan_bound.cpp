@@ -4,7 +4,8 @@
 #include <limits>
 #include <optional>
 
-#include "schedules/lowering/pair_cost.hpp"
+#include "models/cluster/cluster.hpp"
+#include "sim/order_search/pair_savings.hpp"
 #include "sim/order_search/window_bound.hpp"
 
 namespace plumb {
@@ -106,20 +107,11 @@ bool has_limit(std::int64_t limit) { return limit < std::numeric_limits<std::int
 
 constexpr Ticks kNoCost = std::numeric_limits<Ticks>::max() / 4;
 
-/// Of two blocks of one device in a pair, as lowering prices it.
-Ticks pair_of_blocks(const StageCosts& costs, const WorkBlock& one, const WorkBlock& other) {
-  const auto half = [&](const WorkBlock& block) {
-    lowering::PairHalf made =
-        lowering::communication_half(costs.times[index(block.action.stage)], block.action.op, false);
-    made.alone = block.time;
-    return made;
-  };
-  const auto given = [&](const WorkBlock& block) {
-    return lowering::given_pair_time(costs.times[index(block.action.stage)].pairs, one.action.op, other.action.op);
-  };
-  std::optional<Ticks> time;
-  if (given(one) > 0 && given(other) > 0) time = (given(one) + given(other)) / 2;
-  return lowering::pair_time(half(one), half(other), time);
+/// Of two blocks of one device in a pair; of several devices' blocks, which are in none, one after the other.
+Ticks pair_of_blocks(const StageCosts& costs, double speed, const WorkBlock& one, const WorkBlock& other) {
+  if (one.devices.size() > 1 || other.devices.size() > 1) return one.time + other.time;
+  return ticks_of_pair(costs, {one.action.stage, one.action.op, one.time},
+                       {other.action.stage, other.action.op, other.time}, speed);
 }
 
 /// The cheapest assignment of rows to columns, by sets of columns that the first rows have taken. Few rows.
@@ -147,6 +139,10 @@ Ticks twice_least_work(const std::vector<std::vector<Ticks>>& cost) {
   Ticks sum = 0;
   for (const std::vector<Ticks>& row : cost) sum += std::ranges::min(row);
   return sum;
+}
+
+void raise(LeastRate& least, Ticks ticks, std::int64_t microbatches) {
+  if (ticks * least.microbatches > least.ticks * microbatches) least = {ticks, microbatches};
 }
 
 }  // namespace
@@ -203,35 +199,35 @@ Ticks least_makespan(const BlockProblem& problem, std::int64_t num_microbatches)
 
 LeastRate least_rate(const BlockProblem& problem) {
   LeastRate least;
-  const auto raise = [&least](Ticks ticks, std::int64_t microbatches) {
-    if (ticks * least.microbatches > least.ticks * microbatches) least = {ticks, microbatches};
-  };
   const BlockChains chains(problem);
   const auto on = blocks_by_device(problem);
   const std::vector<Ticks> work = work_of(problem);
   for (std::size_t d = 0; d < on.size(); ++d) {
-    raise(work[d], 1);
+    raise(least, work[d], 1);
     const auto kept = chains.stash_time(on[d]);
     // The limit in place of a number of microbatches, where it stays small enough to be multiplied.
     if (kept && has_limit(problem.limits[d]) && problem.limits[d] < (std::int64_t{1} << 20)) {
-      raise(*kept, problem.limits[d]);
+      raise(least, *kept, problem.limits[d]);
     }
   }
-  for (const MemoryRound& round : memory_rounds(problem)) raise(round.round, round.apart);
+  for (const MemoryRound& round : memory_rounds(problem)) raise(least, round.round, round.apart);
   return least;
 }
 
-PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs) {
+PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs, const Cluster* cluster) {
   const auto on = blocks_by_device(problem);
   PairedWork work{.twice_work = std::vector<Ticks>(on.size()), .twice_each = std::vector<Ticks>(problem.blocks.size())};
   std::vector<Ticks> shortest(problem.blocks.size());
   for (std::size_t d = 0; d < on.size(); ++d) {
+    const double speed = cluster == nullptr ? 1.0 : cluster->devices[d].speed;
     std::vector<std::vector<Ticks>> cost(on[d].size(), std::vector<Ticks>(on[d].size()));
     for (std::size_t i = 0; i < on[d].size(); ++i) {
       const WorkBlock& one = problem.block(on[d][i]);
       Ticks& least = shortest[static_cast<std::size_t>(on[d][i])] = one.time;
       for (std::size_t j = 0; j < on[d].size(); ++j) {
-        cost[i][j] = pair_of_blocks(costs, one, problem.block(on[d][j]));
+        const WorkBlock& other = problem.block(on[d][j]);
+        cost[i][j] = pair_of_blocks(costs, speed, one, other);
+        work.saves = work.saves || cost[i][j] < one.time + other.time;
         least = std::min(least, cost[i][j]);
       }
       cost[i][i] = std::min(cost[i][i], 2 * one.time);
@@ -270,6 +266,18 @@ Ticks least_makespan_with_pairs(const BlockProblem& problem, const PairedWork& w
     bound = std::max(bound, last + problem.blocks[takes].time + tails[takes]);
   }
   return bound;
+}
+
+OrderBounds order_bounds(const BlockProblem& problem, const StageCosts& costs, const Cluster* cluster,
+                         std::int64_t num_microbatches) {
+  BlockProblem shortened = problem;
+  const PairedWork work = shorten_by_pairs(shortened, costs, cluster);
+  if (!work.saves) return {.makespan = least_makespan(problem, num_microbatches), .rate = least_rate(problem)};
+  OrderBounds bounds{
+      .makespan = least_makespan_with_pairs(shortened, work, num_microbatches), .rate = {}, .with_pairs = true};
+  for (const Ticks twice : work.twice_work) raise(bounds.rate, twice, 2);
+  for (const MemoryRound& round : memory_rounds(shortened)) raise(bounds.rate, round.round, round.apart);
+  return bounds;
 }
 
 }  // namespace plumb

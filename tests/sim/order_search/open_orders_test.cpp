@@ -13,6 +13,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/phases/phase_rules.hpp"
+#include "sim/order_search/pair_savings.hpp"
 #include "sim/order_search/schedule_search.hpp"
 #include "tests/support/catalogue_walk.hpp"
 #include "tests/support/error_message.hpp"
