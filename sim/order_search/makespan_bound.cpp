@@ -114,28 +114,69 @@ Ticks pair_of_blocks(const StageCosts& costs, double speed, const WorkBlock& one
                        {other.action.stage, other.action.op, other.time}, speed);
 }
 
-/// The cheapest assignment of rows to columns, by sets of columns that the first rows have taken. Few rows.
-Ticks least_assignment(const std::vector<std::vector<Ticks>>& cost) {
-  const std::size_t size = cost.size();
-  std::vector<Ticks> least(std::size_t{1} << size, kNoCost);
-  least[0] = 0;
-  for (std::size_t taken = 0; taken < least.size(); ++taken) {
-    if (least[taken] == kNoCost) continue;
-    std::size_t row = 0;
-    for (std::size_t rest = taken; rest != 0; rest &= rest - 1) ++row;
-    for (std::size_t column = 0; row < size && column < size; ++column) {
-      const std::size_t bit = std::size_t{1} << column;
-      if ((taken & bit) == 0) least[taken | bit] = std::min(least[taken | bit], least[taken] + cost[row][column]);
+/// The cheapest assignment of rows to columns, by the Hungarian method: rows come one after another, each by a path
+/// along which columns change hands; no column is cheaper than what its row and it are worth together.
+class CheapestAssignment {
+ public:
+  explicit CheapestAssignment(const std::vector<std::vector<Ticks>>& cost)
+      : cost_(cost), row_worth_(cost.size() + 1), column_worth_(cost.size() + 1), row_of_(cost.size() + 1) {
+    for (std::size_t row = 1; row <= cost.size(); ++row) add(row);
+  }
+
+  Ticks sum() const { return -column_worth_[0]; }
+
+ private:
+  /// Rows and columns count from 1; column 0 holds the row that is added.
+  void add(std::size_t row) {
+    std::vector<Ticks> slack(row_of_.size(), kNoCost);
+    std::vector<std::size_t> from(row_of_.size(), 0);
+    std::vector<bool> reached(row_of_.size(), false);
+    row_of_[0] = row;
+    std::size_t column = 0;
+    while (row_of_[column] != 0) column = reach_next(column, slack, from, reached);
+    while (column != 0) {
+      row_of_[column] = row_of_[from[column]];
+      column = from[column];
     }
   }
-  return least.back();
-}
+
+  std::size_t reach_next(std::size_t column, std::vector<Ticks>& slack, std::vector<std::size_t>& from,
+                         std::vector<bool>& reached) {
+    reached[column] = true;
+    const std::size_t row = row_of_[column];
+    std::size_t next = 0;
+    for (std::size_t j = 1; j < slack.size(); ++j) {
+      if (reached[j]) continue;
+      const Ticks left = cost_[row - 1][j - 1] - row_worth_[row] - column_worth_[j];
+      if (left < slack[j]) {
+        slack[j] = left;
+        from[j] = column;
+      }
+      if (next == 0 || slack[j] < slack[next]) next = j;
+    }
+    const Ticks least = slack[next];
+    for (std::size_t j = 0; j < slack.size(); ++j) {
+      if (reached[j]) {
+        row_worth_[row_of_[j]] += least;
+        column_worth_[j] -= least;
+      } else {
+        slack[j] -= least;
+      }
+    }
+    return next;
+  }
+
+  const std::vector<std::vector<Ticks>>& cost_;
+  std::vector<Ticks> row_worth_;
+  std::vector<Ticks> column_worth_;
+  std::vector<std::size_t> row_of_;  ///< by column; 0: none
+};
 
 /// What pairs can leave of a device whose blocks have these costs in pairs: above so many kinds of passes only what
 /// holds for each alone.
 Ticks twice_least_work(const std::vector<std::vector<Ticks>>& cost) {
-  constexpr std::size_t kMostKinds = 12;
-  if (cost.size() <= kMostKinds) return least_assignment(cost);
+  constexpr std::size_t kMostKinds = 300;
+  if (cost.size() <= kMostKinds) return CheapestAssignment(cost).sum();
   Ticks sum = 0;
   for (const std::vector<Ticks>& row : cost) sum += std::ranges::min(row);
   return sum;

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/cluster/cluster_io.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/registry.hpp"
@@ -58,6 +59,31 @@ TEST_CASE("without communication and without given times pairs spare nothing, an
   CHECK(least_makespan(problem, 8) == 33'000'000);
   const PairedWork work = shorten_by_pairs(problem, costs);
   CHECK(least_makespan_with_pairs(problem, work, 8) == 33'000'000);
+}
+
+TEST_CASE("with many stages per device a pair is still of two passes") {
+  // F alone, or half of a pair, is 1; B in a pair with F leaves 1.5. F at 1 and B at 1.25, the least of each, would be
+  // less.
+  for (const std::int32_t chunks : {1, 2, 8, 20}) {
+    CAPTURE(chunks);
+    const StageCosts costs = abstract_costs("F=1,B=2,FB=2.5", "", {.num_stages = 2 * chunks});
+    const Schedule frame = looped_schedule("paired", {.num_devices = 2, .num_microbatches = 4}, chunks, 1);
+    BlockProblem problem = schedule_blocks(frame, {.stages = costs, .split = false});
+    for (const Ticks twice : shorten_by_pairs(problem, costs).twice_work) CHECK(twice == chunks * 5'000'000);
+  }
+}
+
+TEST_CASE("orders with pairs on slower devices have a bound, too") {
+  const StageCosts costs = abstract_costs("F=2,B=3,F.comm=1,I.comm=1", "", {.num_stages = 2});
+  Cluster cluster = load_cluster("a100-1x2");
+  cluster.devices[1].speed = 0.5;
+  const Schedule schedule = generate("1f1b-overlap", {.num_devices = 2, .num_microbatches = 6});
+  const BlockProblem problem = schedule_blocks(schedule, {.stages = costs, .cluster = &cluster, .split = false});
+  const OrderBounds bounds = order_bounds(problem, costs, &cluster, 6);
+  CHECK(bounds.with_pairs);
+  const Ticks makespan = simulate_summary(schedule, costs, &cluster).makespan;
+  CHECK(bounds.makespan <= makespan);
+  CHECK(bounds.makespan >= makespan * 3 / 4);
 }
 
 TEST_CASE("the published 1F1B with overlapped passes is above its bound by what its first pairs wait") {
