@@ -26,9 +26,9 @@ struct VariedCounts {
 
 /// Local search over what rules say of counts: the value of a `let`, the count of a phase (of two phases in opposite
 /// ways, so that as many passes remain), on one device or on all, and the options. What cannot be expanded, hangs, does
-/// not fit or has another placement is no step. A step is taken when it is no worse than now, or than some steps ago
-/// (late acceptance), by the simulator. Never worse than the rules as they are, where these fit. The same seed gives
-/// the same answer.
+/// not fit, breaks a rule of documents (a forward in a pair with its own backward) or has another placement is no step.
+/// A step is taken when it is no worse than now, or than some steps ago (late acceptance), by the simulator. Never
+/// worse than the rules as they are, where these fit. The same seed gives the same answer.
 VariedCounts vary_counts(const RulesForSizes& of, const OrderRun& run, std::int64_t simulations, std::uint64_t seed);
 
 }  // namespace plumb

@@ -4,7 +4,8 @@
 #include <limits>
 #include <optional>
 
-#include "schedules/lowering/pair_cost.hpp"
+#include "models/cluster/cluster.hpp"
+#include "sim/order_search/pair_savings.hpp"
 #include "sim/order_search/window_bound.hpp"
 
 namespace plumb {
@@ -106,47 +107,83 @@ bool has_limit(std::int64_t limit) { return limit < std::numeric_limits<std::int
 
 constexpr Ticks kNoCost = std::numeric_limits<Ticks>::max() / 4;
 
-/// Of two blocks of one device in a pair, as lowering prices it.
-Ticks pair_of_blocks(const StageCosts& costs, const WorkBlock& one, const WorkBlock& other) {
-  const auto half = [&](const WorkBlock& block) {
-    lowering::PairHalf made =
-        lowering::communication_half(costs.times[index(block.action.stage)], block.action.op, false);
-    made.alone = block.time;
-    return made;
-  };
-  const auto given = [&](const WorkBlock& block) {
-    return lowering::given_pair_time(costs.times[index(block.action.stage)].pairs, one.action.op, other.action.op);
-  };
-  std::optional<Ticks> time;
-  if (given(one) > 0 && given(other) > 0) time = (given(one) + given(other)) / 2;
-  return lowering::pair_time(half(one), half(other), time);
+/// Of two blocks of one device in a pair; of several devices' blocks, which are in none, one after the other.
+Ticks pair_of_blocks(const StageCosts& costs, double speed, const WorkBlock& one, const WorkBlock& other) {
+  if (one.devices.size() > 1 || other.devices.size() > 1) return one.time + other.time;
+  return ticks_of_pair(costs, {one.action.stage, one.action.op, one.time},
+                       {other.action.stage, other.action.op, other.time}, speed);
 }
 
-/// The cheapest assignment of rows to columns, by sets of columns that the first rows have taken. Few rows.
-Ticks least_assignment(const std::vector<std::vector<Ticks>>& cost) {
-  const std::size_t size = cost.size();
-  std::vector<Ticks> least(std::size_t{1} << size, kNoCost);
-  least[0] = 0;
-  for (std::size_t taken = 0; taken < least.size(); ++taken) {
-    if (least[taken] == kNoCost) continue;
-    std::size_t row = 0;
-    for (std::size_t rest = taken; rest != 0; rest &= rest - 1) ++row;
-    for (std::size_t column = 0; row < size && column < size; ++column) {
-      const std::size_t bit = std::size_t{1} << column;
-      if ((taken & bit) == 0) least[taken | bit] = std::min(least[taken | bit], least[taken] + cost[row][column]);
+/// The cheapest assignment of rows to columns, by the Hungarian method: rows come one after another, each by a path
+/// along which columns change hands; no column is cheaper than what its row and it are worth together.
+class CheapestAssignment {
+ public:
+  explicit CheapestAssignment(const std::vector<std::vector<Ticks>>& cost)
+      : cost_(cost), row_worth_(cost.size() + 1), column_worth_(cost.size() + 1), row_of_(cost.size() + 1) {
+    for (std::size_t row = 1; row <= cost.size(); ++row) add(row);
+  }
+
+  Ticks sum() const { return -column_worth_[0]; }
+
+ private:
+  /// Rows and columns count from 1; column 0 holds the row that is added.
+  void add(std::size_t row) {
+    std::vector<Ticks> slack(row_of_.size(), kNoCost);
+    std::vector<std::size_t> from(row_of_.size(), 0);
+    std::vector<bool> reached(row_of_.size(), false);
+    row_of_[0] = row;
+    std::size_t column = 0;
+    while (row_of_[column] != 0) column = reach_next(column, slack, from, reached);
+    while (column != 0) {
+      row_of_[column] = row_of_[from[column]];
+      column = from[column];
     }
   }
-  return least.back();
-}
+
+  std::size_t reach_next(std::size_t column, std::vector<Ticks>& slack, std::vector<std::size_t>& from,
+                         std::vector<bool>& reached) {
+    reached[column] = true;
+    const std::size_t row = row_of_[column];
+    std::size_t next = 0;
+    for (std::size_t j = 1; j < slack.size(); ++j) {
+      if (reached[j]) continue;
+      const Ticks left = cost_[row - 1][j - 1] - row_worth_[row] - column_worth_[j];
+      if (left < slack[j]) {
+        slack[j] = left;
+        from[j] = column;
+      }
+      if (next == 0 || slack[j] < slack[next]) next = j;
+    }
+    const Ticks least = slack[next];
+    for (std::size_t j = 0; j < slack.size(); ++j) {
+      if (reached[j]) {
+        row_worth_[row_of_[j]] += least;
+        column_worth_[j] -= least;
+      } else {
+        slack[j] -= least;
+      }
+    }
+    return next;
+  }
+
+  const std::vector<std::vector<Ticks>>& cost_;
+  std::vector<Ticks> row_worth_;
+  std::vector<Ticks> column_worth_;
+  std::vector<std::size_t> row_of_;  ///< by column; 0: none
+};
 
 /// What pairs can leave of a device whose blocks have these costs in pairs: above so many kinds of passes only what
 /// holds for each alone.
 Ticks twice_least_work(const std::vector<std::vector<Ticks>>& cost) {
-  constexpr std::size_t kMostKinds = 12;
-  if (cost.size() <= kMostKinds) return least_assignment(cost);
+  constexpr std::size_t kMostKinds = 300;
+  if (cost.size() <= kMostKinds) return CheapestAssignment(cost).sum();
   Ticks sum = 0;
   for (const std::vector<Ticks>& row : cost) sum += std::ranges::min(row);
   return sum;
+}
+
+void raise(LeastRate& least, Ticks ticks, std::int64_t microbatches) {
+  if (ticks * least.microbatches > least.ticks * microbatches) least = {ticks, microbatches};
 }
 
 }  // namespace
@@ -203,35 +240,35 @@ Ticks least_makespan(const BlockProblem& problem, std::int64_t num_microbatches)
 
 LeastRate least_rate(const BlockProblem& problem) {
   LeastRate least;
-  const auto raise = [&least](Ticks ticks, std::int64_t microbatches) {
-    if (ticks * least.microbatches > least.ticks * microbatches) least = {ticks, microbatches};
-  };
   const BlockChains chains(problem);
   const auto on = blocks_by_device(problem);
   const std::vector<Ticks> work = work_of(problem);
   for (std::size_t d = 0; d < on.size(); ++d) {
-    raise(work[d], 1);
+    raise(least, work[d], 1);
     const auto kept = chains.stash_time(on[d]);
     // The limit in place of a number of microbatches, where it stays small enough to be multiplied.
     if (kept && has_limit(problem.limits[d]) && problem.limits[d] < (std::int64_t{1} << 20)) {
-      raise(*kept, problem.limits[d]);
+      raise(least, *kept, problem.limits[d]);
     }
   }
-  for (const MemoryRound& round : memory_rounds(problem)) raise(round.round, round.apart);
+  for (const MemoryRound& round : memory_rounds(problem)) raise(least, round.round, round.apart);
   return least;
 }
 
-PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs) {
+PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs, const Cluster* cluster) {
   const auto on = blocks_by_device(problem);
   PairedWork work{.twice_work = std::vector<Ticks>(on.size()), .twice_each = std::vector<Ticks>(problem.blocks.size())};
   std::vector<Ticks> shortest(problem.blocks.size());
   for (std::size_t d = 0; d < on.size(); ++d) {
+    const double speed = cluster == nullptr ? 1.0 : cluster->devices[d].speed;
     std::vector<std::vector<Ticks>> cost(on[d].size(), std::vector<Ticks>(on[d].size()));
     for (std::size_t i = 0; i < on[d].size(); ++i) {
       const WorkBlock& one = problem.block(on[d][i]);
       Ticks& least = shortest[static_cast<std::size_t>(on[d][i])] = one.time;
       for (std::size_t j = 0; j < on[d].size(); ++j) {
-        cost[i][j] = pair_of_blocks(costs, one, problem.block(on[d][j]));
+        const WorkBlock& other = problem.block(on[d][j]);
+        cost[i][j] = pair_of_blocks(costs, speed, one, other);
+        work.saves = work.saves || cost[i][j] < one.time + other.time;
         least = std::min(least, cost[i][j]);
       }
       cost[i][i] = std::min(cost[i][i], 2 * one.time);
@@ -270,6 +307,18 @@ Ticks least_makespan_with_pairs(const BlockProblem& problem, const PairedWork& w
     bound = std::max(bound, last + problem.blocks[takes].time + tails[takes]);
   }
   return bound;
+}
+
+OrderBounds order_bounds(const BlockProblem& problem, const StageCosts& costs, const Cluster* cluster,
+                         std::int64_t num_microbatches) {
+  BlockProblem shortened = problem;
+  const PairedWork work = shorten_by_pairs(shortened, costs, cluster);
+  if (!work.saves) return {.makespan = least_makespan(problem, num_microbatches), .rate = least_rate(problem)};
+  OrderBounds bounds{
+      .makespan = least_makespan_with_pairs(shortened, work, num_microbatches), .rate = {}, .with_pairs = true};
+  for (const Ticks twice : work.twice_work) raise(bounds.rate, twice, 2);
+  for (const MemoryRound& round : memory_rounds(shortened)) raise(bounds.rate, round.round, round.apart);
+  return bounds;
 }
 
 }  // namespace plumb

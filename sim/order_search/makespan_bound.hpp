@@ -8,6 +8,8 @@
 
 namespace plumb {
 
+struct Cluster;
+
 /// `takes` of a microbatch starts only when `frees` of the microbatch `apart` before it has ended, because a device
 /// cannot keep more. From the start of the one to the end of the other a microbatch needs at least `round`.
 struct MemoryRound {
@@ -53,19 +55,30 @@ struct PairedWork {
   std::vector<Ticks> twice_work;
   /// By block: twice the time that each further instance of it takes of its device at least.
   std::vector<Ticks> twice_each;
+  bool saves = false;  ///< some pair takes less than its halves one after the other
 };
 
-/// Makes every block of `problem`, whose times are those of `costs` on devices of speed 1, as short as alone or in any
-/// pair, and says what pairs leave of the devices' work.
+/// Makes every block of `problem`, whose times are those of `costs` on the devices of `cluster` (null: all of speed 1),
+/// as short as alone or in any pair, and says what pairs leave of the devices' work. Blocks of several devices are in
+/// no pair.
 ///
 /// A pair starts when both halves may and hands on both results at its end, so a chain is no shorter than the shortest
 /// times of its blocks. A device's work is covered by single blocks and pairs. Every pass is in one of them, so half of
 /// the cheapest assignment of each kind of pass to a partner (itself: alone twice, or with another microbatch) is no
 /// more than they take for each microbatch. That is the bound of fractional perfect matchings.
-PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs);
+PairedWork shorten_by_pairs(BlockProblem& problem, const StageCosts& costs, const Cluster* cluster = nullptr);
 
 /// As `least_makespan` for orders in which any two blocks of a device may be a pair. `problem` is what
 /// `shorten_by_pairs` left.
 Ticks least_makespan_with_pairs(const BlockProblem& problem, const PairedWork& work, std::int64_t num_microbatches);
+
+/// What holds for every order of the same blocks, in pairs or not.
+struct OrderBounds {
+  Ticks makespan = 0;
+  LeastRate rate;
+  bool with_pairs = false;  ///< pairs save time; otherwise the bounds are those of orders without, as none is shorter
+};
+OrderBounds order_bounds(const BlockProblem& problem, const StageCosts& costs, const Cluster* cluster,
+                         std::int64_t num_microbatches);
 
 }  // namespace plumb

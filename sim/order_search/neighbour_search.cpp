@@ -10,6 +10,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_index.hpp"
 #include "sim/critical_path.hpp"
+#include "sim/order_search/pair_savings.hpp"
 #include "sim/run_program.hpp"
 
 namespace plumb {
@@ -50,7 +51,10 @@ struct Position {
 class NeighbourSearch {
  public:
   NeighbourSearch(const Schedule& schedule, const OrderRun& run, std::uint64_t seed)
-      : run_(without_details(run)), now_(schedule), pairs_(has_overlapped_pairs(schedule)), random_(seed) {
+      : run_(without_details(run)),
+        now_(schedule),
+        pairs_(has_overlapped_pairs(schedule) || pairs_may_save(run.costs)),
+        random_(seed) {
     for (DeviceList& list : now_.devices) list = {.actions = expand(list), .repeats = {}};
   }
 
@@ -162,7 +166,7 @@ class NeighbourSearch {
     return true;
   }
 
-  /// A forward and the pass behind it become a pair, or a pair two passes.
+  /// A pass and one beside it become a pair, or a pair two passes.
   bool join_or_part(Position from) {
     const std::vector<Action>& actions = now_.devices[from.device].actions;
     const Unit one = unit_at(actions, from.at);
@@ -170,16 +174,19 @@ class NeighbourSearch {
       to_change(from.device)[one.begin].overlaps_next = 0;
       return true;
     }
-    if (actions[one.begin].op != Op::kF || one.end == actions.size()) return false;
-    const Unit other = unit_at(actions, one.end);
-    const Op op = actions[other.begin].op;
-    if (other.size() != 1 || !(is_backward(op) || op == Op::kW)) return false;
-    if (actions[one.begin].microbatch == actions[other.begin].microbatch &&
-        actions[one.begin].stage == actions[other.begin].stage) {
-      return false;
-    }
-    to_change(from.device)[one.begin].overlaps_next = 1;
+    const bool back = below(2) == 0;
+    if (back ? one.begin == 0 : one.end == actions.size()) return false;
+    const Unit other = unit_at(actions, back ? one.begin - 1 : one.end);
+    if (other.size() != 1 || !may_join(actions[one.begin], actions[other.begin])) return false;
+    to_change(from.device)[std::min(one.begin, other.begin)].overlaps_next = 1;
     return true;
+  }
+
+  /// Whether a pair of two neighbours saves time, and their order is free.
+  bool may_join(const Action& one, const Action& other) const {
+    if (!can_move(one.op) || !can_move(other.op) || must_follow(one, other) || must_follow(other, one)) return false;
+    if (run_.is_given && run_.is_given(one) && run_.is_given(other)) return false;
+    return saved_by_pair(run_.costs, one, other) > 0;
   }
 
   OrderRun run_;
@@ -203,12 +210,6 @@ std::string why_no_steps(const Schedule& schedule) {
     }
   }
   return "";
-}
-
-bool has_overlapped_pairs(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.overlaps_next != 0; });
-  });
 }
 
 ImprovedOrder improve_order(const Schedule& schedule, const OrderRun& run, std::int64_t simulations,

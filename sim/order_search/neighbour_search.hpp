@@ -19,11 +19,9 @@ struct ImprovedOrder {
 /// these, and updates at their ends.
 std::string why_no_steps(const Schedule& schedule);
 
-bool has_overlapped_pairs(const Schedule& schedule);
-
 /// Local search over the orders of devices: an action, or an overlapped pair, moves over its neighbours, mostly one of
-/// the critical path (no other can shorten it alone); where `schedule` has pairs, a forward also becomes one with what
-/// follows it, and pairs part. Actions that `run.is_given` keep their order among each other. The simulator says what
+/// the critical path (no other can shorten it alone); where pairs save time, two neighbours also become one, and pairs
+/// part. Actions that `run.is_given` keep their order among each other. The simulator says what
 /// that gives, with links, memory and all. A step is taken when it is no worse than now, or than some steps ago (late
 /// acceptance: Burke and Bykov, 2017): first the makespan, then the sum of the devices' ends. The same seed gives the
 /// same answer. Never worse than `schedule`, which must fit. Requires `why_no_steps(schedule).empty()`.

@@ -61,18 +61,23 @@ BlockOrders orders_by(const BlockProblem& problem, std::int64_t m, NextRule rule
   return orders;
 }
 
+/// Of a forward, and of a backward in one piece or in two.
+std::int64_t halves_of(Op op) { return op == Op::kF || op == Op::kB ? 2 : 1; }
+
 }  // namespace
 
 bool has_open_orders(const Schedule& schedule) {
-  const bool halves = std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kW; });
-  });
-  std::int64_t passes = 0;
+  const auto is_repeated = [](const DeviceList& list) { return !list.repeats.empty(); };
+  if (std::ranges::any_of(schedule.devices, is_repeated)) return false;
+  const std::int64_t passes = schedule.num_stages * schedule.num_microbatches;
+  std::int64_t halves =
+      0;  // of passes, where one names several microbatches of each; slices are counted more than once
   for (const DeviceList& list : schedule.devices) {
-    if (!list.repeats.empty()) return false;
-    passes += std::ranges::count_if(list.actions, [](const Action& action) { return action.op <= Op::kW; });
+    for (const Action& action : list.actions) {
+      if (action.op <= Op::kW) halves += (1 + action.merged) * halves_of(action.op);
+    }
   }
-  return passes < schedule.num_microbatches * schedule.num_stages * (halves ? 3 : 2);
+  return halves < passes * (schedule.forward_only ? 2 : 4);
 }
 
 BlockProblem with_given_orders(BlockProblem problem, const Schedule& schedule) {

@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// Passes that the lists of `schedule` do not have; I and W count for B where the lists have halves. Only of schedules
-/// whose lists are written out or in one repeat block.
+/// Whether the lists of `schedule` do not have all passes: of each stage and microbatch a forward and, unless it only
+/// does forwards, B, or I and W, whichever each of them has. Lists with repeat blocks have all.
 bool has_open_orders(const Schedule& schedule);
 
 /// `problem`, the blocks of `schedule`, with the order that its lists give (`BlockProblem::after`). Throws

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "schedules/checks/validate.hpp"
 #include "sim/simulate.hpp"
 
 namespace plumb {
@@ -16,6 +17,7 @@ std::optional<OrderScore> score_order(const Schedule& schedule, const OrderRun& 
   try {
     const Timeline timeline = simulate_summary(schedule, run.costs, run.cluster, run.lowering, run.options);
     if (run.fits && !run.fits(timeline)) return std::nullopt;
+    if (!check_document(schedule).empty()) return std::nullopt;  // the simulator asks none of the rules of a document
     OrderScore score{.makespan = timeline.makespan, .ends = 0};
     for (const DeviceSummary& device : timeline.devices) score.ends += device.last_end;
     return score;

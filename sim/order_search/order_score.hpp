@@ -35,7 +35,8 @@ struct OrderScore {
 /// `run` without what only pictures and explanations need.
 OrderRun without_details(OrderRun run);
 
-/// Nothing for an order that hangs, that its runtime does not accept, or that does not fit.
+/// Nothing for an order that hangs, that its runtime does not accept, that does not fit, or whose document is wrong
+/// (`check_document`).
 std::optional<OrderScore> score_order(const Schedule& schedule, const OrderRun& run);
 
 }  // namespace plumb

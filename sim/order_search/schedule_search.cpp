@@ -12,9 +12,12 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/v_placement.hpp"
+#include "schedules/checks/validate.hpp"
 #include "sim/order_search/catalogue_candidates.hpp"
 #include "sim/order_search/exact_order.hpp"
 #include "sim/order_search/open_orders.hpp"
+#include "sim/order_search/pair_savings.hpp"
+#include "sim/order_search/paired_orders.hpp"
 #include "sim/order_search/repetend_schedule.hpp"
 #include "sim/order_search/schedule_blocks.hpp"
 #include "sim/simulate.hpp"
@@ -39,12 +42,6 @@ constexpr Ticks kNoMakespan = std::numeric_limits<Ticks>::max();
 bool has_shared_stages(const Schedule& schedule) {
   return std::ranges::any_of(schedule.placement, [](const auto& replica) {
     return std::ranges::any_of(replica, [](const auto& holders) { return holders.size() > 1; });
-  });
-}
-
-bool has_whole_backwards(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kB; });
   });
 }
 
@@ -109,6 +106,8 @@ class ScheduleSearcher {
 
   void search_from(const SearchStart& start) {
     if (has_open_orders(start.schedule)) return fill(start);
+    const std::vector<Violation> wrong = check_document(start.schedule);
+    if (!wrong.empty()) throw Error(start.name + ": " + to_string(wrong.front()));
     offer(OrderOrigin::kGiven, start.name, start.schedule);
     const bool shared = has_shared_stages(start.schedule) || !start.schedule.start_together.empty();
     if (shared && why_no_blocks(start.schedule).empty()) {
@@ -142,8 +141,7 @@ class ScheduleSearcher {
     family.name = start.name + (split ? ", split backwards" : ", whole backwards");
     const BlockProblem problem = with_given_orders(blocks_of(start.schedule, split), start.schedule);
     check_blocks(problem, family.name);
-    family.bound = least_makespan(problem, microbatches_of(problem));
-    family.rate = least_rate(problem);
+    take_bounds(start.schedule, problem, family);
     BlockOrders best = completed_orders(problem, microbatches_of(problem));
     if (!best.empty()) {
       offer(OrderOrigin::kFilled, "filled in, " + family.name, with_orders(start.schedule, problem, best));
@@ -167,6 +165,11 @@ class ScheduleSearcher {
       return known < 0 ? kNoMakespan : known;
     };
     return length(one) < length(other);
+  }
+
+  /// Whether the start has an order that is to be kept, and others open.
+  bool gives_a_part() const {
+    return search_.start && has_open_orders(search_.start->schedule) && !is_all_open(search_.start->schedule);
   }
 
   /// Actions of the start whose orders are partly open.
@@ -207,18 +210,58 @@ class ScheduleSearcher {
         {.stages = run.costs, .cluster = run.cluster, .memory_limit = search_.memory_limit(schedule), .split = split});
   }
 
-  /// Simulates an order and keeps it where it fits.
-  void offer(OrderOrigin origin, const std::string& name, Schedule schedule) {
-    std::optional<SearchedOrder> order = simulated(origin, name, std::move(schedule));
-    if (order) answer_.orders.push_back(std::move(*order));
+  OrderBounds bounds_of(const Schedule& schedule, const BlockProblem& problem) const {
+    const OrderRun run = search_.run(schedule);
+    return order_bounds(problem, run.costs, run.cluster, microbatches_of(problem));
   }
 
-  /// None: does not fit.
+  void take_bounds(const Schedule& schedule, const BlockProblem& problem, SearchedFamily& family) const {
+    const OrderBounds bounds = bounds_of(schedule, problem);
+    family.bound = bounds.makespan;
+    family.rate = bounds.rate;
+    family.with_pairs = bounds.with_pairs;
+  }
+
+  /// Simulates an order and keeps it where it fits.
+  void offer(OrderOrigin origin, const std::string& name, const Schedule& schedule) {
+    std::optional<SearchedOrder> order = simulated(origin, name, schedule);
+    if (order) answer_.orders.push_back(std::move(*order));
+    if (origin != OrderOrigin::kSteps) offer_pairs(name, name, schedule);
+  }
+
+  /// Keeps orders with pairs that are made of `schedule` (named `name`, a variant of `base`) where pairs save time.
+  void offer_pairs(const std::string& name, const std::string& base, const Schedule& schedule) {
+    if (!why_no_steps(schedule).empty() || passes_of(schedule) > kMostPassesOfSteps || gives_a_part()) return;
+    const StageCosts costs = search_.run(schedule).costs;
+    if (!pairs_may_save(costs)) return;
+    try_in_pairs(schedule, name, costs,
+                 [&](const std::string& named, const Schedule& paired) { return offer_paired(named, base, paired); });
+  }
+
+  /// Whether it fits.
+  bool offer_paired(const std::string& name, const std::string& base, const Schedule& schedule) {
+    try {
+      std::optional<SearchedOrder> order = simulated(OrderOrigin::kPaired, name, schedule);
+      if (!order) return false;
+      const bool known = std::ranges::any_of(answer_.orders, [&](const SearchedOrder& other) {
+        return other.timeline.makespan == order->timeline.makespan && other.schedule.devices == schedule.devices &&
+               other.schedule.placement == schedule.placement;
+      });
+      order->base = "pairs in " + base;
+      if (!known) keep_best_variant(std::move(*order));
+      return true;
+    } catch (const Error&) {  // it hangs
+      return false;
+    }
+  }
+
+  /// None: does not fit, or is no document that the checks accept.
   std::optional<SearchedOrder> simulated(OrderOrigin origin, const std::string& name, Schedule schedule) const {
     OrderRun run = search_.run(schedule);
     run.options.spans = run.options.memory_curve = false;
     const Timeline timeline = simulate_summary(schedule, run.costs, run.cluster, run.lowering, run.options);
     if (run.fits && !run.fits(timeline)) return std::nullopt;
+    if (!check_document(schedule).empty()) return std::nullopt;
     return SearchedOrder{
         .origin = origin, .name = name, .base = "", .schedule = std::move(schedule), .timeline = timeline, .bound = 0};
   }
@@ -234,8 +277,7 @@ class ScheduleSearcher {
       }
       const BlockProblem problem = blocks_of(frame, split);
       check_blocks(problem, family.name);
-      family.bound = least_makespan(problem, search_.params.num_microbatches);
-      family.rate = least_rate(problem);
+      take_bounds(frame, problem, family);
       const BlockOrders best = search_repetends(frame, problem, family);
       prove(frame, problem, best, family);
       bounds_.push_back({.placement = frame.placement, .split = split, .bound = family.bound});
@@ -252,6 +294,7 @@ class ScheduleSearcher {
     BlockOrders best;
     Ticks shortest = kNoMakespan;
     double best_each = std::numeric_limits<double>::max();
+    const LeastRate rate = least_rate(problem);  // of orders without pairs, which is what is searched here
     int fruitless = 0;
     for (std::int32_t u = 1; u <= most; ++u) {
       const std::int64_t copies = std::max<std::int64_t>(kPlainCopies, std::int64_t{u} * problem.size());
@@ -272,7 +315,7 @@ class ScheduleSearcher {
       best_each = std::min(best_each, each);
       if (fruitless == kMostFruitless) break;
       // No number of microbatches has a better rate.
-      if (found.repetend.period * family.rate.microbatches <= family.rate.ticks * u) break;
+      if (found.repetend.period * rate.microbatches <= rate.ticks * u) break;
     }
     return best;
   }
@@ -281,11 +324,14 @@ class ScheduleSearcher {
     const std::int64_t m = microbatches_of(problem);
     if (m * problem.size() > kMostPassesOfTree || best.empty()) return;
     const Ticks known = makespan_of(problem, best, m);
-    const ProvedMakespan proved = prove_makespan(problem, m, {.orders = {}, .found = known, .bound = family.bound},
-                                                 kTreesOfOrders * search_.nodes);
+    const Ticks bound = least_makespan(problem, m);
+    const ProvedMakespan proved =
+        prove_makespan(problem, m, {.orders = {}, .found = known, .bound = bound}, kTreesOfOrders * search_.nodes);
     answer_.nodes += proved.nodes;
-    family.bound = proved.bound;
-    family.tree_ended = proved.proved();
+    if (!family.with_pairs) {  // its tree makes none
+      family.bound = proved.bound;
+      family.tree_ended = proved.proved();
+    }
     if (!proved.orders.empty()) {
       offer(OrderOrigin::kExact, "branch and bound, " + family.name, with_orders(frame, problem, proved.orders));
     }
@@ -316,8 +362,10 @@ class ScheduleSearcher {
       if (!is_asked_for(candidate.schedule)) return;
       ++answer_.catalogue_tried;
       try {
-        std::optional<SearchedOrder> order =
-            simulated(OrderOrigin::kCatalogue, candidate.name, std::move(candidate.schedule));
+        std::optional<SearchedOrder> order = simulated(OrderOrigin::kCatalogue, candidate.name, candidate.schedule);
+        if (!order && has_overlapped_pairs(candidate.schedule)) {
+          offer_pairs(candidate.name, candidate.base, candidate.schedule);
+        }
         if (!order) return;
         ++answer_.catalogue_fits;
         order->base = candidate.base;
@@ -325,6 +373,10 @@ class ScheduleSearcher {
       } catch (const Error&) {  // no costs for so many stages, or it hangs as this runtime sends
       }
     });
+    const std::vector<SearchedOrder> known = answer_.orders;
+    for (const SearchedOrder& order : known) {
+      if (order.origin == OrderOrigin::kCatalogue) offer_pairs(order.name, order.base, order.schedule);
+    }
   }
 
   void keep_best_variant(SearchedOrder order) {
@@ -386,40 +438,31 @@ class ScheduleSearcher {
     });
   }
 
-  /// Of all orders and pairs of the same passes; 0: not known, where backwards are whole and in halves, devices are not
-  /// all of speed 1, or stages start together.
-  Ticks bound_of_pairs(const Schedule& schedule) const {
-    const bool split = has_halves(schedule);
-    if ((split && has_whole_backwards(schedule)) || !schedule.start_together.empty()) return 0;
-    const OrderRun run = search_.run(schedule);
-    const bool unlike =
-        run.cluster != nullptr &&
-        std::ranges::any_of(run.cluster->devices, [](const DeviceSpec& device) { return device.speed != 1.0; });
-    if (unlike) return 0;
-    BlockProblem problem = blocks_of(schedule, split);
-    const PairedWork work = shorten_by_pairs(problem, run.costs);
-    return least_makespan_with_pairs(problem, work, microbatches_of(problem));
-  }
-
+  /// 0: not known.
   Ticks bound_of(const SearchedOrder& order) {
     const Schedule& schedule = order.schedule;
     if (!why_no_blocks(schedule).empty() || schedule.num_stages > kMostStagesOfBound) return 0;
-    if (has_overlapped_pairs(schedule)) return bound_of_pairs(schedule);
     const bool split = has_halves(schedule);
-    if (search_.start) {
-      const Ticks known = bounds_of_fills_[split ? 1 : 0];
-      return known > 0 ? known : bound_of_blocks(blocks_of(schedule, split));
-    }
+    if (split && has_whole_backwards(schedule)) return bound_of_mixed(schedule);
+    if (search_.start && bounds_of_fills_[split ? 1 : 0] > 0) return bounds_of_fills_[split ? 1 : 0];
     const auto known = std::ranges::find_if(bounds_, [&](const PlacedBound& bound) {
       return bound.split == split && bound.placement == schedule.placement;
     });
     if (known != bounds_.end()) return known->bound;
-    const Ticks bound = bound_of_blocks(blocks_of(schedule, split));
+    const Ticks bound = bounds_of(schedule, blocks_of(schedule, split)).makespan;
     bounds_.push_back({.placement = schedule.placement, .split = split, .bound = bound});
     return bound;
   }
 
-  Ticks bound_of_blocks(const BlockProblem& problem) const { return least_makespan(problem, microbatches_of(problem)); }
+  /// Where backwards are whole and in halves: a whole one is no shorter than its halves, one behind the other. Not
+  /// known where it is, or where pairs save time.
+  Ticks bound_of_mixed(const Schedule& schedule) const {
+    const StageCosts costs = search_.run(schedule).costs;
+    const bool shorter =
+        std::ranges::any_of(costs.times, [](const StageTimes& times) { return times.b < times.i + times.w; });
+    if (shorter || pairs_may_save(costs)) return 0;
+    return bounds_of(schedule, blocks_of(schedule, true)).makespan;
+  }
 
   const ScheduleSearch& search_;
   ScheduleSearchAnswer answer_;
@@ -432,6 +475,12 @@ class ScheduleSearcher {
 bool has_halves(const Schedule& schedule) {
   return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
     return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kW; });
+  });
+}
+
+bool has_whole_backwards(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kB; });
   });
 }
 

@@ -44,13 +44,14 @@ struct ScheduleSearch {
   std::optional<SearchStart> start = {};  ///< in place of the catalogue and of everything that is searched from nothing
 };
 
-enum class OrderOrigin : std::uint8_t { kCatalogue, kRepetend, kExact, kSteps, kGiven, kCounts, kFilled };
+/// `kPaired`: of another order, with its neighbours in pairs, or with fewer forwards before its pairs.
+enum class OrderOrigin : std::uint8_t { kCatalogue, kRepetend, kExact, kSteps, kGiven, kCounts, kFilled, kPaired };
 
 /// An order that fits, simulated.
 struct SearchedOrder {
   OrderOrigin origin = OrderOrigin::kCatalogue;
   std::string name;  ///< "1f1b limit=3"; "3 microbatches every 12 ms: straight, whole backwards"
-  std::string base;  ///< of a schedule of the catalogue: its name without options, "gis v=4"
+  std::string base;  ///< of a schedule of the catalogue: its name without options, "gis v=4"; of orders made of it
   Schedule schedule;
   Timeline timeline;  ///< a summary
   Ticks bound = 0;    ///< on the makespan of every order of these passes on this placement; 0: not known
@@ -63,8 +64,9 @@ struct SearchedPeriod {
   Ticks bound = 0;
 };
 
-/// Whether backwards are in halves (some of them).
+/// Whether backwards are in halves (some of them); in one piece (some of them).
 bool has_halves(const Schedule& schedule);
+bool has_whole_backwards(const Schedule& schedule);
 
 /// A placement with its passes.
 struct SearchedFamily {
@@ -72,6 +74,7 @@ struct SearchedFamily {
   std::string refused;      ///< why it was not searched; empty: it was
   Ticks bound = 0;          ///< on the makespan
   bool tree_ended = false;  ///< branch and bound ran to its end: no order of the family is shorter than the best found
+  bool with_pairs = false;  ///< pairs save time: bound and rate are those of orders with pairs, the periods of others
   LeastRate rate;
   std::vector<SearchedPeriod> periods;
 };

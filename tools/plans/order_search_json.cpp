@@ -8,8 +8,8 @@
 namespace plumb {
 namespace {
 
-constexpr std::array<std::string_view, 7> kOriginKeys{"catalogue", "repetend", "exact", "steps",
-                                                      "given",     "counts",   "filled"};
+constexpr std::array<std::string_view, 8> kOriginKeys{"catalogue", "repetend", "exact",  "steps",
+                                                      "given",     "counts",   "filled", "pairs"};
 
 nlohmann::ordered_json order_json(const SearchedOrder& order) {
   const Timebase base = order.timeline.base;
@@ -46,6 +46,7 @@ nlohmann::ordered_json family_json(const SearchedFamily& family, Timebase base) 
   return {{"name", family.name},
           {"bound_ns", to_ns(family.bound, base)},
           {"tree_ended", family.tree_ended},
+          {"with_pairs", family.with_pairs},
           {"least_per_microbatch_ns", family.rate.per_microbatch() / static_cast<double>(base.ticks_per_ns)},
           {"periods", std::move(periods)}};
 }

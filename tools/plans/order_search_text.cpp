@@ -11,8 +11,8 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostListed = 8;
-constexpr std::array<std::string_view, 7> kOriginNames{"catalogue", "repeats", "exact",    "steps",
-                                                       "given",     "counts",  "filled in"};
+constexpr std::array<std::string_view, 8> kOriginNames{"catalogue", "repeats", "exact",     "steps",
+                                                       "given",     "counts",  "filled in", "pairs"};
 
 std::string stages_text(std::int32_t per_device) {
   return std::to_string(per_device) + (per_device == 1 ? " stage per device" : " stages per device");
@@ -142,7 +142,11 @@ std::string cuts_text(const OrderSearchAnswer& answer) {
 
 std::string families_text(const OrderSearchAnswer& answer) {
   const Timebase base = answer.found.orders.front().timeline.base;
-  TextTable table({{"placement and passes"}, {"bound", '>'}, {"at least each", '>'}, {"smallest period of 1, 2, ..."}});
+  const bool pairs = std::ranges::any_of(answer.found.families, &SearchedFamily::with_pairs);
+  TextTable table({{"placement and passes"},
+                   {"bound", '>'},
+                   {"at least each", '>'},
+                   {pairs ? "smallest period of 1, 2, ..., without pairs" : "smallest period of 1, 2, ..."}});
   for (const SearchedFamily& family : answer.found.families) {
     if (!family.refused.empty()) {
       table.add_row({family.name, "", "", family.refused});

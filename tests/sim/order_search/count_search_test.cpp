@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "models/sources/abstract_costs.hpp"
+#include "schedules/checks/validate.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -54,6 +55,17 @@ TEST_CASE("options of rules are varied, and a start that does not fit is left") 
   const VariedCounts found = varied(groups, {.num_devices = 4, .num_microbatches = 8}, "F=1,B=2", 4);
   CHECK(found.makespan == 33 * kCountMs);
   CHECK(found.changes == "k=1");
+}
+
+TEST_CASE("counts with which a forward is in a pair with its own backward are no step") {
+  const std::string overlapped = "let warmup = min(2*(p-1-d)+1, m)\nwarmup: F0\nm-warmup: (F0;B0)\nwarmup: B0\n";
+  for (const std::int64_t m : {8, 16}) {
+    CAPTURE(m);
+    // One forward less before the pairs, 3F0 beside 3B0, would take 29 and 49.
+    const VariedCounts found = varied(overlapped, {.num_devices = 4, .num_microbatches = m}, "F=1,B=2,FB=2.5", 0);
+    CHECK(validate(found.schedule).empty());
+    CHECK(2 * found.makespan == (m == 8 ? 59 : 99) * kCountMs);
+  }
 }
 
 TEST_SUITE_END();

@@ -1,83 +1,22 @@
 #include "sim/order_search/makespan_bound.hpp"
 
-#include <algorithm>
-#include <limits>
-#include <vector>
+#include <utility>
 
 #include <doctest/doctest.h>
 
-#include "models/ground/error.hpp"
+#include "models/cluster/cluster_io.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/generator.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/order_search/schedule_blocks.hpp"
 #include "sim/simulate.hpp"
+#include "tests/support/every_paired_order.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
 namespace {
 
 using namespace plumb;
-
-/// All lists of a device of a straight pipeline, with whole backwards and microbatches in turn: every order of its
-/// forwards and backwards, each with every set of neighbours as pairs.
-std::vector<std::vector<Action>> lists_with_pairs(std::int32_t stage, std::int32_t m) {
-  std::vector<std::vector<Action>> lists;
-  for (unsigned which = 0; which < (1U << (2 * m)); ++which) {
-    std::vector<Action> list;
-    std::int32_t forwards = 0;
-    std::int32_t backwards = 0;
-    for (int at = 0; at < 2 * m; ++at) {
-      const bool forward = ((which >> at) & 1U) == 0;
-      list.push_back(action_of(stage, forward ? Op::kF : Op::kB, forward ? forwards++ : backwards++));
-      if (backwards > forwards) break;
-    }
-    if (forwards != m || backwards != m) continue;
-    for (unsigned pairs = 0; pairs < (1U << (2 * m - 1)); ++pairs) {
-      if ((pairs & (pairs << 1)) != 0) continue;  // nothing is in two pairs
-      std::vector<Action> paired = list;
-      bool possible = true;
-      for (std::size_t at = 0; at + 1 < paired.size(); ++at) {
-        if (((pairs >> at) & 1U) == 0) continue;
-        paired[at].overlaps_next = 1;
-        possible =
-            possible && (paired[at].microbatch != paired[at + 1].microbatch || paired[at].op == paired[at + 1].op);
-      }
-      if (possible) lists.push_back(std::move(paired));
-    }
-  }
-  return lists;
-}
-
-struct BestPaired {
-  Ticks makespan = std::numeric_limits<Ticks>::max();
-  std::int64_t ran = 0;
-};
-
-/// The shortest of all orders of two stages in which every device keeps at most `limit` stashes; 0: any number.
-BestPaired shortest_with_pairs(std::int32_t m, const StageCosts& costs, double limit) {
-  Schedule schedule = looped_schedule("paired", {.num_devices = 2, .num_microbatches = m}, 1, 1);
-  schedule.devices.resize(2);
-  BestPaired best;
-  SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
-  for (const auto& first : lists_with_pairs(0, m)) {
-    for (const auto& second : lists_with_pairs(1, m)) {
-      schedule.devices[0].actions = first;
-      schedule.devices[1].actions = second;
-      try {
-        const Timeline timeline = simulate_summary(schedule, costs, nullptr, {}, options);
-        const bool fits = limit == 0 || std::ranges::all_of(timeline.devices, [limit](const DeviceSummary& device) {
-                            return device.peak_activations <= limit + 1e-9;
-                          });
-        if (!fits) continue;
-        best.makespan = std::min(best.makespan, timeline.makespan);
-        ++best.ran;
-      } catch (const Error&) {  // it hangs
-      }
-    }
-  }
-  return best;
-}
 
 Ticks paired_bound(std::int32_t m, const StageCosts& costs, double limit) {
   const Schedule frame = looped_schedule("paired", {.num_devices = 2, .num_microbatches = m}, 1, 1);
@@ -99,7 +38,7 @@ TEST_CASE("no order with pairs is below their bound, and some are as short") {
         CAPTURE(limit);
         CAPTURE(m);
         const StageCosts costs = abstract_costs(times, "", {.num_stages = 2});
-        const BestPaired best = shortest_with_pairs(m, costs, limit);
+        const testing::BestPaired best = testing::shortest_with_pairs(m, costs, limit);
         REQUIRE(best.ran > 0);
         const Ticks bound = paired_bound(m, costs, limit);
         CHECK(bound <= best.makespan);
@@ -120,6 +59,31 @@ TEST_CASE("without communication and without given times pairs spare nothing, an
   CHECK(least_makespan(problem, 8) == 33'000'000);
   const PairedWork work = shorten_by_pairs(problem, costs);
   CHECK(least_makespan_with_pairs(problem, work, 8) == 33'000'000);
+}
+
+TEST_CASE("with many stages per device a pair is still of two passes") {
+  // F alone, or half of a pair, is 1; B in a pair with F leaves 1.5. F at 1 and B at 1.25, the least of each, would be
+  // less.
+  for (const std::int32_t chunks : {1, 2, 8, 20}) {
+    CAPTURE(chunks);
+    const StageCosts costs = abstract_costs("F=1,B=2,FB=2.5", "", {.num_stages = 2 * chunks});
+    const Schedule frame = looped_schedule("paired", {.num_devices = 2, .num_microbatches = 4}, chunks, 1);
+    BlockProblem problem = schedule_blocks(frame, {.stages = costs, .split = false});
+    for (const Ticks twice : shorten_by_pairs(problem, costs).twice_work) CHECK(twice == chunks * 5'000'000);
+  }
+}
+
+TEST_CASE("orders with pairs on slower devices have a bound, too") {
+  const StageCosts costs = abstract_costs("F=2,B=3,F.comm=1,I.comm=1", "", {.num_stages = 2});
+  Cluster cluster = load_cluster("a100-1x2");
+  cluster.devices[1].speed = 0.5;
+  const Schedule schedule = generate("1f1b-overlap", {.num_devices = 2, .num_microbatches = 6});
+  const BlockProblem problem = schedule_blocks(schedule, {.stages = costs, .cluster = &cluster, .split = false});
+  const OrderBounds bounds = order_bounds(problem, costs, &cluster, 6);
+  CHECK(bounds.with_pairs);
+  const Ticks makespan = simulate_summary(schedule, costs, &cluster).makespan;
+  CHECK(bounds.makespan <= makespan);
+  CHECK(bounds.makespan >= makespan * 3 / 4);
 }
 
 TEST_CASE("the published 1F1B with overlapped passes is above its bound by what its first pairs wait") {

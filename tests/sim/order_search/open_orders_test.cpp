@@ -1,14 +1,21 @@
 #include "sim/order_search/open_orders.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/phases/phase_rules.hpp"
+#include "sim/order_search/pair_savings.hpp"
 #include "sim/order_search/schedule_search.hpp"
+#include "tests/support/catalogue_walk.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/written_schedule.hpp"
 
@@ -54,6 +61,44 @@ std::string actions_of(const DeviceList& list, const std::vector<std::string>& w
 }
 
 }  // namespace
+
+TEST_CASE("a schedule that has all passes is open nowhere, whichever of them are in halves") {
+  std::set<std::string> mixed;
+  std::int64_t compared = 0;
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    std::optional<Schedule> schedule = testing::smallest(spec, {.num_devices = 4, .num_microbatches = 12});
+    if (!schedule) continue;
+    CAPTURE(spec.name);
+    for (DeviceList& list : schedule->devices) list = {.actions = expand(list), .repeats = {}};
+    CHECK(!has_open_orders(*schedule));
+    ++compared;
+    if (has_halves(*schedule) && has_whole_backwards(*schedule)) mixed.emplace(spec.name);
+    // Without the last pass of a device there is something to fill in.
+    std::vector<Action>& last = schedule->devices.back().actions;
+    while (!last.empty() && last.back().op > Op::kW) last.pop_back();
+    if (last.empty() || schedule->slices) continue;
+    last.pop_back();
+    CHECK(has_open_orders(*schedule));
+  }
+  CHECK(compared > 60);
+  CHECK(mixed.contains("stp"));
+  CHECK(mixed.contains("dualpipe"));
+  CHECK(mixed.contains("dualpipev"));
+}
+
+TEST_CASE("a search takes lists with backwards whole and in halves as they are") {
+  const Schedule stp = generate("stp", {.num_devices = 4, .num_microbatches = 12});
+  const ScheduleSearchAnswer answer = searched(stp, "F=1,I=1,W=1", 0);
+  REQUIRE(!answer.orders.empty());
+  CHECK(std::ranges::count(answer.orders, OrderOrigin::kGiven, &SearchedOrder::origin) == 1);
+  CHECK(answer.families.empty());
+}
+
+TEST_CASE("what is wrong with a complete document is said") {
+  const Schedule swapped = open_frame({"0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", "1B0 1F0 1F1 1F2 1F3 1B1 1B2 1B3"});
+  CHECK(testing::error_message([&] { searched(swapped, "F=1,B=2", 0); }) ==
+        "open: device 1, position 0: 1B0: runs before 1F0");
+}
 
 TEST_CASE("empty lists are filled in with the optimum of 1F1B, and proved") {
   const ScheduleSearchAnswer answer = searched(open_frame({"", "", ""}), "F=1,B=2", 0);

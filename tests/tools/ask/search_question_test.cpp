@@ -28,6 +28,7 @@ TEST_CASE("the command that search prints gives the same makespan and fits") {
   const ScratchDirectory scratch;
   for (const std::string job :
        {"-p 4 -m 12 --memory-limit 3 --placement straight", "-p 3 -m 7 --memory-limit 1.5 --cost F=2,I=1,W=1.5",
+        "-p 4 -m 8 --memory-limit 7 --placement straight --cost F=1,B=2,FB=2.5",
         "-p 3 -m 9 --cost F=2,I=3,W=1,comm=1 --memory F=2,I=-1,W=-1 --memory-limit 5 --per-device",
         "-p 2 --microbatches=8 --network gpt2-small --cluster a100-1x2 --memory-limit 3GiB --runtime megatron",
         "-p2 -m8 --network gpt2-small --cluster v100-2x1 --transfers blocking"}) {
@@ -59,6 +60,7 @@ TEST_CASE("a search from a schedule is never worse than it, and the command that
   scratch.write("a.rules",
                 "option k = 2\nneed m % k == 0\nlet warmup = min(p-d, m/k)-1\nwarmup: k*F0\n"
                 "m/k-warmup: k*F0 k*B0\nwarmup: k*B0\n");
+  scratch.write("overlap.rules", "let warmup = min(2*(p-1-d)+1, m)\nwarmup: F0\nm-warmup: (F0;B0)\nwarmup: B0\n");
   scratch.write(
       "open.json",
       R"({"format": "plumbline-schedule", "version": 1, "name": "open", "parameters": {}, "num_devices": 2, "num_stages": 2,
@@ -66,7 +68,9 @@ TEST_CASE("a search from a schedule is never worse than it, and the command that
                     "weights": {"policy": "flush"}, "devices": [["0F0", "0F1", "0F2", "0B0"], []]})");
   for (const std::string start :
        {"a.rules -p 4 -m 8 --opt k=4 --cost F=1,B=2,comm=1", "open.json --cost F=1,B=2 --memory-limit 3",
-        "dualpipev -p 4 -m 8 --cost F=1,B=2,FB=2.5", "interleaved -p 2 -m 4 -v 2 --cost F=1,B=2"}) {
+        "dualpipev -p 4 -m 8 --cost F=1,B=2,FB=2.5", "overlap.rules -p 4 -m 8 --cost F=1,B=2,FB=2.5",
+        "dualpipe -p 4 -m 8 --cost F=1,B=2,FB=2.5", "pipeedge -p 4 -m 6",
+        "interleaved -p 2 -m 4 -v 2 --cost F=1,B=2"}) {
     CAPTURE(start);
     const CommandResult searched =
         run_command("plumbline search " + start + " --simulations 300 -o order.json --json found.json", scratch.path());
