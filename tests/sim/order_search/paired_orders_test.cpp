@@ -79,6 +79,24 @@ TEST_CASE("where pairs save time a search finds as short an order as there is, a
   CHECK(proved >= 4);
 }
 
+TEST_CASE("where pairs of halves save time a search finds as short an order as there is, too") {
+  for (const std::string times : {"F=1,I=1,W=1,FW=1.5,FI=1.6", "F=2,I=2,W=1,F.comm=1,I.comm=1",
+                                  "F=1,I=1,W=1,FI=1.5,comm=0.5", "F=1,I=2,W=2,FW=2,IW=3"}) {
+    const StageCosts costs = abstract_costs(times, "", {.num_stages = 2});
+    for (const double limit : {0.0, 1.0, 2.0}) {
+      CAPTURE(times);
+      CAPTURE(limit);
+      const testing::BestPaired best = testing::shortest_with_pairs(2, costs, limit, true);
+      ScheduleSearch search = straight_and_whole(2, 2, limit, times);
+      search.whole = false;
+      search.split = true;
+      const ScheduleSearchAnswer answer = search_schedules(search);
+      CHECK(shortest_of(answer) == best.makespan);
+      for (const SearchedOrder& order : answer.orders) CHECK(order.bound <= best.makespan);
+    }
+  }
+}
+
 TEST_CASE("in little memory a search takes as many forwards before its pairs as fit") {
   // 1F1B takes 33 ms, its overlapped pairs 29.5 with eight stashes on the first device.
   const ScheduleSearchAnswer answer = search_schedules(straight_and_whole(4, 8, 7, "F=1,B=2,FB=2.5"));
