@@ -61,16 +61,14 @@ struct Parallelism {
   std::int64_t context = 1;
   std::int64_t expert = 1;
   std::int64_t data = 1;
-  /// Tensor ranks of every place of the pipeline, in the order of the cluster, where they are unlike; `tensor` is the
-  /// largest of them. Empty: `tensor` on every place.
+  /// By place of the pipeline, in the cluster's order, where degrees are unlike (`tensor` is the largest); else empty.
   std::vector<std::int32_t> tensor_by_place{};
   bool sequence_parallel = false;  ///< norms and dropout on 1/tensor of the tokens; reduce-scatter + all-gather
   ZeroStage zero = ZeroStage::kNone;
   ActivationRecompute recompute = ActivationRecompute::kNone;
-  std::int64_t recompute_layers =
-      0;  ///< of `kFull`: only so many of the first transformer layers of every stage; 0: all
-  std::int64_t microbatch_size = 0;  ///< samples of one data rank; 0: the network's
-  std::int64_t sequence = 0;         ///< tokens per sample; 0: the network's
+  std::int64_t recompute_layers = 0;  ///< of `kFull`: so many of the first transformer layers of a stage; 0: all
+  std::int64_t microbatch_size = 0;   ///< samples of one data rank; 0: the network's
+  std::int64_t sequence = 0;          ///< tokens per sample; 0: the network's
   Precision precision = kMixedPrecision;
   bool flash_attention = true;    ///< nothing of size sequence x sequence is kept or moved
   std::optional<bool> dropout{};  ///< one-byte masks are kept; without a value: networks with biases in attention
@@ -117,10 +115,9 @@ struct Parallelism {
   double storage_bytes_per_s = 0;  ///< storage devices keep the state of the optimizer and update it, so many bytes a
                                    ///< second for every device of the job (Smart-Infinity); 0: devices do it themselves
 
-  /// Devices of one pipeline stage; where tensor degrees are unlike of the largest.
+  /// Devices of one pipeline stage, of the largest where they are unlike.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
   bool has_unlike_tensor() const { return !tensor_by_place.empty(); }
-  /// Of a place of the pipeline. Requires that there is one.
   std::int64_t tensor_of(std::int32_t place) const {
     return has_unlike_tensor() ? tensor_by_place[static_cast<std::size_t>(place)] : tensor;
   }
