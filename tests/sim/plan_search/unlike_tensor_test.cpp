@@ -12,6 +12,7 @@
 #include "sim/plan_search/prices/job_pricing.hpp"
 #include "sim/plan_search/prices/optimistic_machine.hpp"
 #include "tests/support/every_plan.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/small_plan_jobs.hpp"
 #include "tests/support/source_directory.hpp"
 
@@ -85,7 +86,7 @@ PlanRanges both_degrees(const Cluster& cluster) {
 
 TEST_CASE("on small clusters the answer with unlike tensor degrees is the best of all plans, and proved") {
   int unlike = 0;
-  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint32_t seed = 1; seed <= (kSanitized ? 2 : 12); ++seed) {
     CAPTURE(seed);
     Random random(seed);
     const Network network = small_network();
@@ -107,7 +108,7 @@ TEST_CASE("on small clusters the answer with unlike tensor degrees is the best o
     CHECK(few.bound_ns <= fastest);
     CHECK(few.best.front().step_ns >= fastest);
   }
-  CHECK(unlike > 0);
+  CHECK((kSanitized || unlike > 0));
 }
 
 TEST_CASE("no stage is faster or smaller on its places than on the machine that bounds are computed for") {
