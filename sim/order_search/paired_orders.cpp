@@ -72,7 +72,7 @@ std::vector<Action> in_turn(const PassesOfList& passes, std::int64_t before) {
 /// Of the device with this number.
 std::vector<Action> written(const PassesOfList& passes, const BeforePairs& wanted, std::int64_t device) {
   const std::int64_t before =
-      std::min(std::ssize(passes.forwards), wanted.twice ? 2 * passes.before - 1 : passes.before);
+      std::min<std::int64_t>(std::ssize(passes.forwards), wanted.twice ? 2 * passes.before - 1 : passes.before);
   const bool has_pairs = before < std::ssize(passes.forwards);
   std::vector<Action> list;
   if (wanted.most == 0 || (has_pairs ? before < wanted.most : before <= wanted.most)) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
-#include "tools/terminal/words.hpp"
 
 namespace plumb {
 

@@ -32,7 +32,8 @@ std::vector<double> place_prices(const Cluster& cluster, const Parallelism& job,
   std::vector<double> prices(places);
   std::size_t place = 0;
   for (const PlaceDevices& devices : place_devices(cluster, job, static_cast<std::int32_t>(places))) {
-    for (std::int64_t at = devices.first; at < std::min(devices.end(), std::ssize(cluster.devices)); ++at) {
+    const auto end = std::min<std::int64_t>(devices.end(), std::ssize(cluster.devices));
+    for (std::int64_t at = devices.first; at < end; ++at) {
       prices[place] += cluster.devices[static_cast<std::size_t>(at)].price_per_hour;
     }
     ++place;
