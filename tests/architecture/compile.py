@@ -50,8 +50,8 @@ def commands_of(build):
     found = []
     for entry in json.load(open(os.path.join(build, "compile_commands.json"), encoding="utf-8")):
         words = shlex.split(entry["command"])
-        if os.path.basename(words[0]) == "ccache":
-            words = words[1:]
+        names = [os.path.basename(word) for word in words]
+        words = words[names.index("ccache") + 1 if "ccache" in names else 0:]
         if os.path.basename(words[0]) == "nvcc":
             continue
         path = entry["file"]
