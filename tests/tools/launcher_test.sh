@@ -50,7 +50,7 @@ stand_in dpkg-query 'case " $MISSING " in *" ${*: -1} "*) exit 1 ;; esac; printf
 stand_in apt-get "$log"
 stand_in sudo "$log"'; [ "$1" = -v ] || "$@"'
 stand_in id 'echo "${AS:-0}"'
-for tool in ninja g++ node chromium python3 ctags mandoc; do stand_in "$tool" "$log"; done
+for tool in ninja g++ node chromium python3 ctags mandoc zsh; do stand_in "$tool" "$log"; done
 export PATH=$scratch/bin:$PATH
 
 fail() {
@@ -132,6 +132,12 @@ check 'and explained by it' 'plumbline-studies help reproduce public' "$(cat "$s
 run reproduce ZB-H1
 check 'and a claim by the whole one' 'plumbline reproduce ZB-H1' "$(cat "$scratch/out")"
 
+touch -d 2030-01-01 "$root/tools/main.cpp"
+run version
+check 'a source from the future builds once' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+run version
+check 'and not again' '' "$(cat "$CALLS")"
+
 sleep 0.01
 touch "$root/tools/main.cpp"
 exec 8>"$root/build/lock"
@@ -187,22 +193,27 @@ apt-get update && apt-get install --no-install-recommends libtbb-dev doctest-dev
 check 'with its status' 1 "$status"
 
 mkdir "$scratch/tools"
-for tool in awk basename bash cat chmod cp dirname env find flock grep mkdir nproc readlink rm sed tail tee touch; do
+for tool in awk basename bash cat chmod cksum cp dirname env find flock grep mkdir mv nproc readlink rm sed sort tail tee touch; do
   ln -s "$(command -v "$tool")" "$scratch/tools/$tool"
 done
 rm "$scratch"/bin/{node,python3,ctags,mandoc}
 PATH=$scratch/bin:$scratch/tools run test
 grep -q '^apt-get .*install --no-install-recommends nodejs$' "$CALLS" || fail 'the tests install a missing node'
 grep -q '^apt-get .*install --no-install-recommends python3 universal-ctags mandoc$' "$CALLS" || fail 'and what they run'
-grep -q '^cmake --preset' "$CALLS" || fail 'and configure again, because cmake looks for it'
 stand_in node "$log"
 
 MISSING='libopenmpi-dev openmpi-bin' run test
 grep -q '^apt-get .*install --no-install-recommends libopenmpi-dev openmpi-bin$' "$CALLS" || fail 'and Open MPI'
-grep -q '^cmake --preset' "$CALLS" || fail 'which cmake finds only when it configures'
 
+rm -r "$root/build"
+run train
 run test
-check 'tests build everything' "$(built all)" "$(grep -- --build "$CALLS")"
+check 'tests configure, also after another command did, so that cmake finds what was installed since, and build everything' \
+  "$(configured ON ON)
+$(built all)
+ctest --output-on-failure -j $(nproc) -LE slow" "$(cat "$CALLS")"
+run test
+check 'each time' "$(configured ON ON)" "$(grep -- --preset "$CALLS")"
 check 'a failing test is the status' 8 "$status"
 check 'the last line counts test cases, and a crash as one' '42 passed, 2 failed' "$(tail -n 1 "$scratch/out")"
 run demo
@@ -222,4 +233,10 @@ labels=$(grep -rhoE 'LABELS ("[^"]*"|[a-z-]+)' "${launcher%/*}/tests" --include=
 for label in $labels; do
   grep -qw -- "$label" "$scratch/out" || fail "the help of test names the label $label"
 done
+rm -rf "$root/build"
+touch "$root/build"
+run version
+check 'where nothing can be written, one line says so and what to do' "plumbline: error: cannot write to $root/build/release, \
+where the program is built; expected a checkout that you may write to (copy it: cp -r $root .)" "$(cat "$scratch/err")"
+check 'with its status' 1 "$status"
 echo 'the launcher does what it says'
