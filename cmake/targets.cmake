@@ -38,16 +38,20 @@ endif()
 # plumb_library(models SOURCES generated.cpp EXCEPT REGEX...): target plumb_models, alias plumb::models, of all sources and
 # headers in this folder, whatever room they stand in: a new file needs no row. ROOMS takes only these subfolders; EXCEPT
 # leaves out paths (relative to this folder) that match; SOURCES adds generated ones. The library is installed, and with it
-# the header through which outsiders come in: include/plumbline/models.hpp.
+# the header through which outsiders come in: include/plumbline/models.hpp. CORE and BEYOND_CORE: see plumb_archive.
 function(plumb_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;ROOMS" ${ARGN})
+  cmake_parse_arguments(ARG "CORE" "" "SOURCES;EXCEPT;ROOMS;BEYOND_CORE" ${ARGN})
   plumb_glob(sources "*.cpp" ${ARG_ROOMS})
   plumb_glob(headers "*.hpp" ${ARG_ROOMS})
   foreach(pattern IN LISTS ARG_EXCEPT PLUMB_REPLACED)
     list(FILTER sources EXCLUDE REGEX ${pattern})
     list(FILTER headers EXCLUDE REGEX ${pattern})
   endforeach()
-  add_library(plumb_${name} STATIC ${sources} ${ARG_SOURCES})
+  if(ARG_CORE)
+    plumb_archive(${name} "${sources};${ARG_SOURCES}" ${ARG_BEYOND_CORE})
+  else()
+    add_library(plumb_${name} STATIC ${sources} ${ARG_SOURCES})
+  endif()
   add_library(plumb::${name} ALIAS plumb_${name})
   set(include ${PROJECT_SOURCE_DIR}/include)
   target_sources(plumb_${name}
@@ -65,6 +69,24 @@ function(plumb_library name)
   set_target_properties(plumb_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
                                                  VERIFY_INTERFACE_HEADER_SETS ON)
   set_property(GLOBAL APPEND PROPERTY PLUMB_LIBRARIES plumb_${name})
+endfunction()
+
+# plumb_archive(NAME SOURCES REGEX...): library plumb_NAME, of which the core program takes all sources but those that match
+# (tools/core). They are compiled once, as the objects of plumb_NAME_core, with the options of plumb_NAME.
+function(plumb_archive name sources)
+  set(core ${sources})
+  foreach(pattern IN LISTS ARGN)
+    list(FILTER core EXCLUDE REGEX ${pattern})
+  endforeach()
+  list(REMOVE_ITEM sources "" ${core})
+  add_library(plumb_${name}_core OBJECT ${core})
+  add_library(plumb_${name} STATIC ${sources} $<TARGET_OBJECTS:plumb_${name}_core>)
+  foreach(property IN ITEMS COMPILE_OPTIONS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES)
+    set_target_properties(plumb_${name}_core PROPERTIES ${property} "$<TARGET_PROPERTY:plumb_${name},${property}>")
+  endforeach()
+  set_target_properties(plumb_${name}_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(plumb_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  set_property(GLOBAL APPEND PROPERTY PLUMB_CORE_OBJECTS $<TARGET_OBJECTS:plumb_${name}_core>)
 endfunction()
 
 # plumb_glob(OUT "*.cpp" ROOM...): files of this folder, or only of these subfolders, relative to it. Those that include

@@ -1,6 +1,7 @@
 #include "models/launches/launch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 
 #include "models/ground/error.hpp"
@@ -44,6 +45,12 @@ void refuse_as_deepspeed(const LaunchJob& job) {
 }
 
 }  // namespace
+
+bool is_launch_path(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> kEndings{".sh",   ".slurm", ".sbatch", ".sub",
+                                                            ".toml", ".yaml",  ".yml"};
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
 
 std::int64_t LaunchJob::model_ranks() const { return product_of({parallelism.tensor, parallelism.context, pipeline}); }
 

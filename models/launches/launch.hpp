@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/jobs/parallelism.hpp"
@@ -56,6 +57,9 @@ struct LaunchJob {
   std::int64_t devices() const;
   void note(LaunchNote::Kind kind, std::string text) { notes.push_back({kind, std::move(text)}); }
 };
+
+/// Whether a name ends as a launch script or a configuration does (.json is that of many documents, and is none).
+bool is_launch_path(std::string_view name);
 
 /// Spreads `job` over `devices`: sets the data degree and the microbatches of a step. Throws `Error` where they are no
 /// multiple of what one copy of the model takes, or the batch none of what all copies take at once, and for jobs that

@@ -117,12 +117,6 @@ LaunchJob script_job(std::string_view text, const std::string& name, const Launc
 
 }  // namespace
 
-bool is_launch_path(std::string_view name) {
-  static constexpr std::array<std::string_view, 7> kEndings{".sh",   ".slurm", ".sbatch", ".sub",
-                                                            ".toml", ".yaml",  ".yml"};
-  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
 LaunchJob read_launch(std::string_view text, const std::string& name, const LaunchContext& context) {
   const auto of_megatron = [&](Settings settings) {
     set_given(context, settings);

@@ -19,9 +19,6 @@ struct LaunchContext {
   ShellSource open{};                          ///< opens files that it names; empty: none is opened
 };
 
-/// Whether a name ends as a launch script or a configuration does (.json is that of many documents, and is none).
-bool is_launch_path(std::string_view name);
-
 /// The job that a launch script of Megatron-LM (or of what builds on it), the log of a run of it, or a configuration
 /// of torchtitan (TOML), DeepSpeed (JSON), or NeMo, Megatron-Bridge, Primus and GPT-NeoX (YAML) describes; recognised
 /// by the ending of the name, and by its content. Nothing is run. Throws `Error` with the place of what is wrong.

@@ -22,11 +22,16 @@ stand_in cmake "$log"'
 [ -z "${FAIL:-}" ] || { echo "compiler says no"; exit 1; }
 release=$ROOT/build/release
 mkdir -p "$release/tools"
-program() { printf "#!/bin/sh\necho $1 \"\$@\"\n" >"$release/tools/$1"; chmod +x "$release/tools/$1"; }
+program() {
+  printf "#!/bin/sh\necho $1 \"\$@\"\n" >"$release/tools/$1"
+  # as tools/core/main.cpp does
+  [ "$1" != plumbline-core ] || sed -i "2i case \"\$*\" in plan* | *--job*) PLUMB_NEEDS=plumbline-simulator exec \"\$PLUMB_LAUNCHER\" \"\$@\" ;; esac" "$release/tools/$1"
+  chmod +x "$release/tools/$1"
+}
 case "$1" in
   --preset) touch "$release/build.ninja"; printf "%s\n" "$@" | sed -n "s/^-D\(PLUMB_[A-Z]*\)=/\1:BOOL=/p" >"$release/CMakeCache.txt" ;;
   --build) case "${*: -1}" in
-    all) for one in plumbline-simulator plumbline plumbline-studies; do program $one; done ;;
+    all) for one in plumbline-core plumbline-simulator plumbline plumbline-studies; do program $one; done ;;
     *) program "${*: -1}" ;;
   esac ;;
 esac'
@@ -81,9 +86,9 @@ grep -q '^cmake --build' "$CALLS" || fail 'and are built'
 rm -r "$root/build"
 
 run simulate 'a b' -p 4
-check 'a fresh clone configures and builds only the program without the trainer' "$(configured OFF OFF)
-$(built plumbline-simulator)" "$(cat "$CALLS")"
-check 'and then runs it' 'plumbline-simulator simulate a b -p 4' "$(cat "$scratch/out")"
+check 'a fresh clone configures and builds only the core program' "$(configured OFF OFF)
+$(built plumbline-core)" "$(cat "$CALLS")"
+check 'and then runs it' 'plumbline-core simulate a b -p 4' "$(cat "$scratch/out")"
 check 'with its status' 0 "$status"
 grep -q '^plumbline: building' "$scratch/err" || fail 'set-up talks on standard error'
 
@@ -98,11 +103,31 @@ check 'what only simulates does not care for the trainer' '' "$(cat "$CALLS")"
 
 touch "$root/tools/main.cpp"
 run version
-check 'a newer source builds again, without configuring' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+check 'a newer source builds again, without configuring' "$(built plumbline-core)" "$(cat "$CALLS")"
 
 rm "$root/tools/main.cpp"
 run version
-check 'a source that is gone builds again' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+check 'a source that is gone builds again' "$(built plumbline-core)" "$(cat "$CALLS")"
+
+run simulate 'a b' --job c
+check 'an option that the core lacks builds the larger program, without configuring' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+check 'which gets the same arguments' 'plumbline-simulator simulate a b --job c' "$(cat "$scratch/out")"
+run plan 'a b'
+check 'so does a command, which is built once' 'plumbline-simulator plan a b' "$(cat "$CALLS" "$scratch/out")"
+run simulate
+check 'the larger program then answers what the core could' 'plumbline-simulator simulate' "$(cat "$CALLS" "$scratch/out")"
+touch "$root/tools/command.cpp"
+run simulate
+check 'until a source changes' "$(built plumbline-core)" "$(cat "$CALLS")"
+run plan
+check 'when the larger program is built only for who needs it' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+
+rm -r "$root/build"
+run plan
+check 'a fresh clone asks the core, and then builds what it names' "$(configured OFF OFF)
+$(built plumbline-core)
+$(built plumbline-simulator)" "$(cat "$CALLS")"
+check 'which runs once' 'plumbline-simulator plan' "$(cat "$scratch/out")"
 
 for command in train profile demo weights reproduce 'help train'; do
   rm -r "$root/build"
@@ -134,7 +159,7 @@ check 'and a claim by the whole one' 'plumbline reproduce ZB-H1' "$(cat "$scratc
 
 touch -d 2030-01-01 "$root/tools/main.cpp"
 run version
-check 'a source from the future builds once' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+check 'a source from the future builds once' "$(built plumbline-core)" "$(cat "$CALLS")"
 run version
 check 'and not again' '' "$(cat "$CALLS")"
 
@@ -147,7 +172,7 @@ exec 8>&-
 run simulate
 check 'a call that meets another one that builds says that it waits' 'plumbline: another call is building; waiting for it ...' \
   "$(head -n 1 "$scratch/err")"
-check 'and builds after it' "$(built plumbline-simulator)" "$(cat "$CALLS")"
+check 'and builds after it' "$(built plumbline-core)" "$(cat "$CALLS")"
 wait
 
 rm "$root/build/release/build.ninja"
@@ -169,7 +194,7 @@ check 'a failed build is our fault' 1 "$status"
 grep -q 'compiler says no' "$scratch/err" || fail 'a failed build shows the end of its output'
 check 'and does not run an old program' '' "$(cat "$scratch/out")"
 run version
-check 'after which it is built again' 'plumbline-simulator version' "$(cat "$scratch/out")"
+check 'after which it is built again' 'plumbline-core version' "$(cat "$scratch/out")"
 
 touch "$root/tools/main.cpp"
 MISSING='libtbb-dev nlohmann-json3-dev libeigen3-dev doctest-dev libbenchmark-dev' run version

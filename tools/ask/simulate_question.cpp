@@ -6,7 +6,6 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/launches/read_launch.hpp"
 #include "schedules/checks/validation_size.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/rules/run_size.hpp"
@@ -74,8 +73,8 @@ void take_launch_file(SimulateQuestion& question) {
   if (question.launch.any() || question.names.size() != 1) return;
   const std::string& name = question.names.front();
   if (is_schedule_program(name) || !is_launch_path(name) || !file_exists(name)) return;
-  note("plumbline: note: " + printable(name) + " is read as --job, a launch file; exec:FILE would run a program");
   question.launch.file = name;
+  question.launch.told = true;
   question.names.clear();
 }
 

@@ -11,6 +11,7 @@
 #include "schedules/document/walk.hpp"
 #include "sim/traces/calm_steps.hpp"
 #include "tools/formats/run_files.hpp"
+#include "tools/formats/run_profile_document.hpp"
 #include "tools/options/network_argument.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/terminal/quantity_text.hpp"

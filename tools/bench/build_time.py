@@ -8,14 +8,14 @@ time is a job's, from its start to its end: build on an idle machine, with as ma
 without ccache:
 
     rm -r build/release && cmake --preset release -DPLUMB_TESTS=OFF -DPLUMB_BENCH=OFF
-    CCACHE_DISABLE=1 cmake --build build/release --target plumbline plumbline-simulator
+    CCACHE_DISABLE=1 cmake --build build/release --target plumbline plumbline-simulator plumbline-core
 """
 import collections
 import os
 import subprocess
 import sys
 
-PROGRAMS = ("plumbline", "plumbline-simulator", "plumbline-studies")
+PROGRAMS = ("plumbline", "plumbline-simulator", "plumbline-core", "plumbline-studies")
 
 
 def read_log(path):

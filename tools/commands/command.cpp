@@ -6,6 +6,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
+#include "tools/terminal/not_in_program.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -15,10 +16,7 @@ namespace {
 /// `run`, or what says that this program has no such command.
 std::function<ExitStatus(const CommandLine&)> of_trainer(const char* name, TrainerCommands::Run run) {
   if (run != nullptr) return run;
-  return [name](const CommandLine&) -> ExitStatus {
-    throw Error(std::string(name) + ": this program was built without the trainer; `./plumbline " + name +
-                "` in the source tree builds the program that has it (its target: plumbline)");
-  };
+  return [name](const CommandLine&) -> ExitStatus { throw NotInProgram(name, "the trainer", name, "plumbline"); };
 }
 
 void print_help(const std::vector<Command>& commands) {

@@ -75,10 +75,8 @@ TracedRun read_traces(std::span<const std::string> paths, std::optional<std::int
   return read_traced_run(std::move(files), step);
 }
 
-std::optional<RunProfile> run_profile_in(std::string text, const std::string& path) {
-  if (is_timeline(text)) return read_traced_run({{path, std::move(text)}}).known_profile();
-  if (is_run_profile(text, path)) return run_profile_from_json(text, path);
-  return std::nullopt;
+RunProfile profile_of_timeline(std::string text, const std::string& path) {
+  return read_traced_run({{path, std::move(text)}}).known_profile();
 }
 
 NamedRuns read_runs(std::span<const std::string> paths) {

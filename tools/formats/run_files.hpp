@@ -14,9 +14,9 @@ namespace plumb {
 /// The run whose traces these files are, one per rank. `-` is standard input. Throws `Error` as `read_traced_run` does.
 TracedRun read_traces(std::span<const std::string> paths, std::optional<std::int32_t> step = std::nullopt);
 
-/// What a real run cost, from a document of it: its profile, or its timeline (`trace -o`, `train --json`). Nothing in
-/// other documents. Throws `Error` for a timeline that has no profile, with the reason.
-std::optional<RunProfile> run_profile_in(std::string text, const std::string& path);
+/// What a real run cost, from the document of its timeline (`trace -o`, `train --json`). Throws `Error` where the
+/// timeline has no profile, with the reason.
+RunProfile profile_of_timeline(std::string text, const std::string& path);
 
 /// Runs, and what to call them: the name of the file; of traces "rank0.json and 3 more, step 1", in short "step 1".
 struct NamedRuns {

@@ -23,7 +23,7 @@
 #include "models/stages/network_costs.hpp"
 #include "schedules/program/in_flight.hpp"
 #include "tools/formats/file_nature.hpp"
-#include "tools/formats/run_files.hpp"
+#include "tools/formats/run_profile_document.hpp"
 #include "tools/options/jobs/tensor_by_rank.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/stages_per_device.hpp"

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
-#include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
-#include "models/launches/read_launch.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_program.hpp"
@@ -101,23 +98,6 @@ void LaunchArguments::add_to(OptionTable& parser, const std::string& name) {
       .texts("job-set", set, "NAME=VALUE",
              "a variable of the script, or a setting (--job-set NNODES=16, --job-set vocab_size=32000)")
       .text("job-args", arguments, "WORDS", "the arguments that the script is called with");
-}
-
-LaunchJob LaunchArguments::read() const {
-  const std::filesystem::path path(file);
-  LaunchContext context;
-  for (const std::string& one : set) {
-    auto [name, value] = parse_assignment(one, "--job-set");
-    context.given[std::move(name)] = std::move(value);
-  }
-  context.arguments = split(arguments, ' ');
-  std::erase(context.arguments, "");
-  context.open = [folder = path.parent_path()](const std::string& name) -> std::optional<std::string> {
-    const std::filesystem::path beside = folder / std::filesystem::path(name);
-    if (!file_exists(beside) || is_folder(beside)) return std::nullopt;
-    return read_text_file(beside, kLaunchFile);
-  };
-  return read_launch(read_text_file(path, kLaunchFile), file, context);
 }
 
 namespace {

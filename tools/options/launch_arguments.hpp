@@ -16,6 +16,7 @@ struct LaunchArguments {
   std::string file;
   std::vector<std::string> set;
   std::string arguments;
+  bool told = false;  ///< a note says that the file is read as a launch file; no option
 
   /// Declares the options; this object must outlive the parsing.
   /// `name` is that of the option for the file.

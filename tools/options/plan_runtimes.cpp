@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/sources/abstract_costs.hpp"
-#include "models/stages/whole_layers.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
-#include "sim/plan_search/schedule_variants.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
 #include "tools/options/parse_range.hpp"
 
@@ -78,20 +75,9 @@ bool csv_holds(const ScheduleSpec& spec) {
   }
 }
 
-/// Those that a search would try and whose order a CSV of PyTorch can hold. Without pairs where stages go round, as
-/// Megatron-LM has them: PyTorch runs the halves in turn, so that nothing is gained over the same order without pairs.
-std::vector<std::string> schedules_of_csv() {
-  std::vector<std::string> names;
-  for (const ScheduleVariant& variant : schedule_variants({.chunks = {2}})) {
-    if (variant.overlaps && variant.spec->placement != "v") continue;
-    if (csv_holds(*variant.spec)) names.emplace_back(variant.spec->name);
-  }
-  return names;
-}
-
-std::string joined(const std::vector<std::string>& names, const char* between = ",") {
+std::string joined(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
@@ -101,17 +87,6 @@ const PlanRuntime* simulated_system(const std::string& simulated) {
   const auto found = std::ranges::find_if(  // "megatron-batched" is one of Megatron-LM's
       kRuntimes, [&](const PlanRuntime& runtime) { return plain.starts_with(plain_name(runtime.name)); });
   return found == kRuntimes.end() ? nullptr : &*found;
-}
-
-/// Equal numbers of decoder layers; embedding on the first stage, what follows the last layer on the last one.
-std::optional<Partition> equal_stages(const std::vector<std::size_t>& units, std::size_t stages) {
-  constexpr std::size_t kEnds = 2;
-  const std::size_t decoders = units.size() - 1 - kEnds;
-  if (stages == 0 || decoders % stages != 0 || decoders < stages) return std::nullopt;
-  Partition cut{{0}};
-  for (std::size_t s = 1; s < stages; ++s) cut.bounds.push_back(units[1 + s * (decoders / stages)]);
-  cut.bounds.push_back(units.back());
-  return cut;
 }
 
 }  // namespace
@@ -156,42 +131,7 @@ std::string missing_schedule(const std::string& simulated, std::string_view name
   const bool has = std::ranges::any_of(known, [&](const std::string& one) {
     return one == spec.name || one == spec.alias_of;  // torch-1f1b is 1f1b
   });
-  return has ? "" : title + " has no schedule " + std::string(spec.name) + ", it has " + joined(known, ", ");
-}
-
-std::vector<std::string> schedules_of(const PlanRuntime& runtime) {
-  return runtime.schedules.empty() ? schedules_of_csv() : split(std::string(runtime.schedules), ',');
-}
-
-std::string allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
-                    const std::vector<std::string>& searched, const std::vector<std::string>& besides) {
-  if (given.empty()) return joined(searched);
-  for (const std::string& name : split(given, ',')) {
-    if (std::ranges::find(searched, name) != searched.end() || std::ranges::find(besides, name) != besides.end())
-      continue;
-    std::vector<std::string> all = searched;
-    all.insert(all.end(), besides.begin(), besides.end());
-    throw Error("plan: " + std::string(option) + " " + name + ": " + std::string(runtime.title) +
-                " does not have it beside a pipeline, expected " + joined(all));
-  }
-  return given;
-}
-
-void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job) {
-  if (layer_counts(network, Partition{{0, network.layers.size()}}).empty()) {
-    throw Error("plan: --runtime " + std::string(runtime.name) + ": network '" + network.name +
-                "' has no decoder layers, expected a transformer or --runtime none");
-  }
-  job.units = whole_layers(network);
-  job.in_order = true;
-  if (runtime.whole_rounds) {
-    job.runs = [](std::string_view schedule, std::int32_t places, std::int64_t microbatches) {
-      return schedule != "interleaved" || microbatches % places == 0;
-    };
-  }
-  if (runtime.equal_stages) {
-    job.only_cut = [units = job.units](std::size_t stages) { return equal_stages(units, stages); };
-  }
+  return has ? "" : title + " has no schedule " + std::string(spec.name) + ", it has " + joined(known);
 }
 
 }  // namespace plumb

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <tuple>
 
-#include "sim/comparison/compare.hpp"
 #include "tools/reports/picture.hpp"
 #include "tools/reports/report_palette.hpp"
 
@@ -37,9 +36,7 @@ Json titles(const std::array<std::string_view, n>& names, const std::array<std::
 
 /// The comparison of a section with two runs; null for one.
 Json comparison(const HtmlSection& section) {
-  if (section.second == nullptr) return {};
-  if (section.comparison) return Json::parse(comparison_to_json(*section.comparison));
-  return Json::parse(comparison_to_json(compare(*section.first, *section.second)));
+  return section.second == nullptr ? Json() : Json::parse(section_comparison(section));
 }
 
 Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }

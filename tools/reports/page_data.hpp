@@ -12,6 +12,9 @@ namespace plumb {
 /// of those that differ in more than the microbatch. The text is `safe_in_html`.
 std::string page_data(const HtmlReport& report);
 
+/// The comparison of a section with two runs, as `compare --json` writes it.
+std::string section_comparison(const HtmlSection& section);
+
 /// JSON that may stand between tags: `<` is written as an escape.
 std::string safe_in_html(const std::string& json);
 

@@ -7,7 +7,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/sources/profile.hpp"
-#include "tools/formats/run_files.hpp"
+#include "tools/formats/run_profile_document.hpp"
 #include "trainer/backends/backends.hpp"
 
 namespace plumb {
