@@ -67,7 +67,7 @@ class TeacherChecker {
     if (!whole) fail("it runs whole microbatches; expected no slices, and one size");
     const auto one_device = [](const std::vector<DeviceId>& holders) { return holders.size() == 1; };
     const bool once = schedule_.placement.size() == 1 && std::ranges::all_of(schedule_.placement.front(), one_device);
-    const bool chain = once && schedule_.stage_edges.empty() && !schedule_.vocabulary && !schedule_.policy;
+    const bool chain = once && is_chain(schedule_) && !schedule_.vocabulary && !schedule_.policy;
     if (!chain) fail("it has the stages of its student; expected a chain of them, each on one device, and lists");
     bool flushes = !schedule_.forward_only;
     for (std::int32_t stage = 0; stage <= last_; ++stage) flushes = flushes && schedule_.is_synchronous(StageId{stage});

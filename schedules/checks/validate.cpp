@@ -62,14 +62,15 @@ void check_sizes(const Schedule& schedule, Findings& findings) {
 
 /// The stage graph must not lead back to where it began.
 void check_stage_graph(const Schedule& schedule, Findings& findings) {
+  if (!schedule.stage_edges) return;
   std::vector<std::int32_t> incoming(static_cast<std::size_t>(schedule.num_stages), 0);
-  for (const auto& [from, to] : schedule.stage_edges) ++incoming[index(to)];
+  for (const auto& [from, to] : *schedule.stage_edges) ++incoming[index(to)];
   std::vector<StageId> free;
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
     if (incoming[static_cast<std::size_t>(stage)] == 0) free.push_back(StageId{stage});
   }
   std::vector<std::vector<StageId>> next(static_cast<std::size_t>(schedule.num_stages));
-  for (const auto& [from, to] : schedule.stage_edges) next[index(from)].push_back(to);
+  for (const auto& [from, to] : *schedule.stage_edges) next[index(from)].push_back(to);
   for (std::size_t at = 0; at < free.size(); ++at) {
     for (const StageId to : next[index(free[at])]) {
       if (--incoming[index(to)] == 0) free.push_back(to);

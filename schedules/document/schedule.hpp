@@ -71,7 +71,7 @@ struct Schedule {
   std::optional<Slices> slices;
   std::vector<std::int64_t> microbatch_sizes;  ///< empty: all equal
   std::vector<Recompute> recompute;
-  std::vector<std::pair<StageId, StageId>> stage_edges;  ///< empty: a chain
+  std::optional<std::vector<std::pair<StageId, StageId>>> stage_edges;  ///< none: a chain
   /// Stages on different devices that are one block: their passes of a microbatch start together.
   std::vector<std::vector<StageId>> start_together;
   std::optional<VocabularyStages> vocabulary;  ///< none: embedding and head are layers like the others
@@ -101,6 +101,9 @@ struct Schedule {
     return weights.phase_policy(update).value_or(policy_of(stage));
   }
 };
+
+/// Whether every stage gives its output to the next one only.
+bool is_chain(const Schedule& schedule);
 
 /// Stages that start together with others: shares of blocks of several devices at once.
 std::vector<StageId> shares_of_blocks(const Schedule& schedule);

@@ -347,7 +347,8 @@ void read_indexed(const MemberReader& members, Schedule& schedule) {
     schedule.recompute = list_of<Recompute>(list, [&](const JsonValue& one) { return recompute_of(one, schedule); });
   });
   members.optional("stage_edges", [&](const JsonValue& edges) {
-    for (const JsonValue& edge : edges.elements()) schedule.stage_edges.push_back(pair_of(edge, "[from, to]", stage));
+    auto& all = schedule.stage_edges.emplace();
+    for (const JsonValue& edge : edges.elements()) all.push_back(pair_of(edge, "[from, to]", stage));
   });
   members.optional("start_together", [&](const JsonValue& groups) {
     schedule.start_together =

@@ -284,7 +284,10 @@ class Writer {
     list("reduce_groups", schedule.reduce_groups);
     list("microbatch_sizes", schedule.microbatch_sizes);
     list("recompute", schedule.recompute);
-    list("stage_edges", schedule.stage_edges);
+    if (schedule.stage_edges) {
+      key("stage_edges");
+      value(*schedule.stage_edges);
+    }
     list("start_together", schedule.start_together);
     if (schedule.vocabulary) vocabulary(*schedule.vocabulary);
     list("extra_edges", schedule.extra_edges);

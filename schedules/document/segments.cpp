@@ -47,7 +47,7 @@ std::string segment_fault(const Schedule& schedule) {
     }
   }
   if (!any) return "";
-  if (!schedule.stage_edges.empty()) return "recompute of segments: expected a chain of stages, without stage_edges";
+  if (!is_chain(schedule)) return "recompute of segments: expected a chain of stages";
   if (schedule.forward_only) return "recompute of segments: expected the mode training";
   if (has_stash_moves(schedule)) return "recompute of segments: expected no EVICT or LOAD of a stash";
   return "";

@@ -227,14 +227,6 @@ std::string written(const Schedule& schedule, Wanted wanted) {
   return text;
 }
 
-/// Whether every stage gives its output to the next one only.
-bool is_chain(const Schedule& schedule) {
-  if (schedule.stage_edges.empty()) return true;
-  const auto to_the_next = [](const auto& edge) { return index(edge.second) == index(edge.first) + 1; };
-  return std::ssize(schedule.stage_edges) == schedule.num_stages - 1 &&
-         std::ranges::all_of(schedule.stage_edges, to_the_next);
-}
-
 /// What is not in the lists, and cannot be said to PyTorch's runtime.
 void check_beside_lists(const Schedule& schedule) {
   const auto refuse = [&](const std::string& what) { refuse_to_write(schedule, what); };

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/costs/check_costs.hpp"
 #include "models/ground/error.hpp"
@@ -40,6 +41,38 @@ void check_supported(const Schedule& schedule, const StageCosts& costs, const Cl
                                   cluster->name + "' has " + std::to_string(cluster->devices.size()));
   }
   if (const std::string fault = segment_fault(schedule); !fault.empty()) refuse_to_lower(schedule, fault);
+}
+
+/// In a chain a stage of a network takes what the one before it gives. A graph may say otherwise; then messages would
+/// be empty, and values freed that nobody made.
+void check_edge_sizes(const Schedule& schedule, const StageCosts& costs) {
+  if (!schedule.stage_edges || !costs.from_network || costs.memory.empty()) return;
+  const auto refuse = [&](const std::string& what) {
+    refuse_to_lower(schedule, "stage_edges: " + what + "; expected edges that follow the layers of the network");
+  };
+  const auto bytes = [](std::int64_t size) { return std::to_string(size) + " bytes"; };
+  const auto name = [](StageId stage) { return "stage " + std::to_string(index(stage)); };
+  std::vector<bool> takes(costs.memory.size(), false);
+  std::vector<bool> gives(costs.memory.size(), false);
+  for (const auto& [from, to] : *schedule.stage_edges) {
+    gives[index(from)] = takes[index(to)] = true;
+    const StageMemory& giver = costs.memory[index(from)];
+    const StageMemory& taker = costs.memory[index(to)];
+    if (giver.output_bytes == taker.input_bytes && giver.output_grad_bytes == taker.input_grad_bytes) continue;
+    refuse(name(from) + " gives " + bytes(giver.output_bytes) + " to " + name(to) + ", which takes " +
+           bytes(taker.input_bytes));
+  }
+  for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
+    const StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
+    const std::int64_t input = std::max(memory.input_bytes, memory.input_grad_bytes);
+    const std::int64_t output = std::max(memory.output_bytes, memory.output_grad_bytes);
+    if (!takes[static_cast<std::size_t>(stage)] && input > 0) {
+      refuse("none leads to " + name(StageId{stage}) + ", which takes " + bytes(input));
+    }
+    if (!gives[static_cast<std::size_t>(stage)] && output > 0) {
+      refuse("none leads on from " + name(StageId{stage}) + ", which gives " + bytes(output));
+    }
+  }
 }
 
 /// The size is checked before anything is expanded, so that an absurd document costs nothing.
@@ -140,6 +173,7 @@ auto with_holders(const Schedule& schedule, const StageCosts& costs, const Clust
                   const LowerOptions& options, GoOn go_on) {
   check_supported(schedule, costs, cluster);
   check_costs(costs);
+  check_edge_sizes(schedule, costs);
   check_expanded_size(schedule);
   const StageCosts whole = with_whole_extras(with_whole_shares(costs, PartTable(schedule)), schedule.extras);
   State state(schedule, whole, cluster, options);

@@ -59,9 +59,8 @@ struct State {
   std::vector<HolderSteps> steps;          ///< by holder; reduces and updates where `reduces_with` is not 0
   std::vector<ExplicitTransfer> sends;
   std::vector<ExplicitTransfer> receives;
-  std::map<WorkKey, InstrIndex> extra_ends;  ///< the ends of extra edges, where they stand in the lanes
-  /// What extra edges carry, by their ends (before, after).
-  std::map<std::pair<InstrIndex, InstrIndex>, std::int64_t> carried_bytes;
+  std::map<WorkKey, InstrIndex> extra_ends;             ///< the ends of extra edges, where they stand in the lanes
+  std::map<std::uint32_t, std::int64_t> carried_bytes;  ///< of extra edges that are messages, by wait
   std::vector<std::pair<InstrIndex, Wait>> collective_waits;  ///< by instr
   std::vector<std::pair<InstrIndex, InstrIndex>> load_waits;  ///< by instr: it waits for that LOAD
   bool has_moves = false;

@@ -106,7 +106,7 @@ class TransferWriter {
     transfer.issue = issue(wait.source, edge.consumer);
     const bool given = state_.costs.message_bytes > 0 || program_.memory.empty();
     transfer.bytes = given     ? state_.costs.message_bytes
-                     : weights ? state_.carried_bytes.at({wait.source, edge.consumer})
+                     : weights ? state_.carried_bytes.at(edge.wait)
                                : shared_bytes(producer, consumer);
     program_.transfers.push_back(transfer);
   }

@@ -103,11 +103,15 @@ class Inserter {
     return state_.schedule.policy_of(stage, static_cast<std::int64_t>(update)) != WeightPolicy::kFlush;
   }
 
-  /// A pair may end the last backwards of two stages at once: their updates stand there once.
+  /// A pair may end the last backwards of two holders at once: both reduce before either updates, since one may wait
+  /// for the other, and the updates of a device stand there once.
   void append_finished(std::vector<Action>& out) {
-    std::vector<std::size_t> appended;
-    for (const auto& [of, update] : std::exchange(finished_, {})) {
+    const auto finished = std::exchange(finished_, {});
+    for (const auto& [of, update] : finished) {
       if (of->reduce) out.push_back(action_of(*of, Op::kReduceGrad, -1));
+    }
+    std::vector<std::size_t> appended;
+    for (const auto& [of, update] : finished) {
       if (of->update && at_once(*of, update)) out.push_back(action_of(*of, Op::kU, static_cast<std::int32_t>(update)));
       if (at_once(*of, update) || !device_finished(update) || std::ranges::count(appended, update) != 0) continue;
       append_updates(out, static_cast<std::int32_t>(update));

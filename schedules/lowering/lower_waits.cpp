@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,7 +17,8 @@ namespace {
 struct FoundEdge {
   InstrIndex after = 0;
   InstrIndex before = 0;
-  bool carries = false;
+  std::optional<std::int64_t> carried{};  ///< bytes of weights and gradients; none: it carries no such thing
+  bool travels = false;                   ///< as a message, where messages are made
 };
 
 /// What the edge carries; 0 when memory is not modelled.
@@ -42,13 +44,12 @@ std::vector<FoundEdge> found_extra_edges(State& state) {
     throw CannotRun("extra_edges: " + to_string(action) + ": expected an action of the document");
   };
   for (const ExtraEdge& edge : state.schedule.extra_edges) {
-    edges.push_back({find(edge.after), find(edge.before), edge.carries()});
-    FoundEdge& found = edges.back();
-    found.carries |= hands_on(state.program, found.before, found.after);
-    if (edge.carries()) state.carried_bytes[{edges.back().before, edges.back().after}] += bytes_of(state, edge);
+    FoundEdge& found = edges.emplace_back(FoundEdge{find(edge.after), find(edge.before)});
+    if (edge.carries()) found.carried = bytes_of(state, edge);
+    found.travels = edge.carries() || hands_on(state.program, found.before, found.after);
   }
   for (const auto& [validation, update] : state.validation_waits) edges.push_back({validation, update});
-  std::sort(edges.begin(), edges.end(), [](const FoundEdge& a, const FoundEdge& b) {
+  std::stable_sort(edges.begin(), edges.end(), [](const FoundEdge& a, const FoundEdge& b) {
     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
   });
   return edges;
@@ -79,15 +80,22 @@ class WaitWriter {
         program_.waits.push_back({state_.load_waits[next_load_].second, kPendingMove});
       }
       for (; next_extra_ < extra_edges_.size() && extra_edges_[next_extra_].after == at; ++next_extra_) {
-        const InstrIndex source = extra_edges_[next_extra_].before;
-        if (source >= begin && source < pair_begin(program_, at)) continue;
-        const bool message = extra_edges_[next_extra_].carries && (source < begin || source >= end);
-        program_.waits.push_back({source, message ? value_via_ : edge_via_});
+        add_extra(extra_edges_[next_extra_], begin, end);
       }
     }
   }
 
  private:
+  /// Each edge is a wait of its own, and where it travels a message of what it carries itself.
+  void add_extra(const FoundEdge& edge, InstrIndex begin, InstrIndex end) {
+    if (edge.before >= begin && edge.before < pair_begin(program_, edge.after)) return;
+    const bool travels = edge.travels && (edge.before < begin || edge.before >= end);
+    if (travels && edge.carried) {
+      state_.carried_bytes.emplace(static_cast<std::uint32_t>(program_.waits.size()), *edge.carried);
+    }
+    program_.waits.push_back({edge.before, travels ? value_via_ : edge_via_});
+  }
+
   /// Own forwards, recomputes and I stand in the same lane; only values of other stages can come from elsewhere.
   void add_values(InstrIndex at, InstrIndex begin, InstrIndex end) {
     const Instr& instr = program_.instrs[at];
@@ -181,7 +189,7 @@ class WaitWriter {
 void add_waits(State& state) {
   Program& program = state.program;
   reserve_huge(program.waits, program.instrs.size() + state.collective_waits.size());
-  if (!state.schedule.stage_edges.empty()) {
+  if (state.schedule.stage_edges) {
     program.beside = {std::vector<std::uint8_t>(program.instrs.size()),
                       std::vector<std::uint8_t>(program.instrs.size())};
   }

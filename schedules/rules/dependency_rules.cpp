@@ -7,7 +7,7 @@ namespace plumb {
 namespace {
 
 std::vector<std::pair<StageId, StageId>> edges_of(const Schedule& schedule) {
-  if (!schedule.stage_edges.empty()) return schedule.stage_edges;
+  if (schedule.stage_edges) return *schedule.stage_edges;
   std::vector<std::pair<StageId, StageId>> chain;
   for (std::int32_t stage = 0; stage + 1 < schedule.num_stages; ++stage) {
     chain.emplace_back(StageId{stage}, StageId{stage + 1});

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/comparison/alignment.hpp"
+#include "sim/comparison/estimate.hpp"
 
 namespace plumb {
 namespace {
@@ -265,12 +266,15 @@ Runs summarize_traced(const Timeline& shown, const TracedFacts& facts) {
   return {&shown, median, median > 0 ? (calm.back() - calm.front()) / median : 0, std::ssize(calm)};
 }
 
-Runs summarize(std::span<const Timeline> measured, std::optional<std::size_t> shown) {
+/// `predicted`, where there is one, says which step time is meant.
+Runs summarize(std::span<const Timeline> measured, std::optional<std::size_t> shown, const Timeline* predicted) {
   if (measured.size() == 1 && measured.front().traced && !shown)
     return summarize_traced(measured.front(), *measured.front().traced);
   std::vector<const Timeline*> order;
   for (const Timeline& run : measured) order.push_back(&run);
-  const auto step = [](const Timeline* run) { return ns(run->step_time, *run); };
+  const auto step = [&](const Timeline* run) {
+    return predicted == nullptr ? ns(run->step_time, *run) : step_as_predicted(*predicted, *run);
+  };
   std::ranges::stable_sort(order, {}, step);
   const Timeline* low = order[(order.size() - 1) / 2];
   const double median = (step(low) + step(order[order.size() / 2])) / 2;
@@ -282,7 +286,7 @@ Runs summarize(std::span<const Timeline> measured, std::optional<std::size_t> sh
 }  // namespace
 
 std::size_t middle_run(std::span<const Timeline> runs) {
-  return static_cast<std::size_t>(summarize(runs, std::nullopt).middle - runs.data());
+  return static_cast<std::size_t>(summarize(runs, std::nullopt, nullptr).middle - runs.data());
 }
 
 double Comparison::model_error() const {
@@ -294,7 +298,7 @@ double Comparison::noise_level() const { return std::max(std::abs(noise()), runs
 
 Comparison compare(const Timeline& predicted, std::span<const Timeline> runs, const CompareOptions& options) {
   assert(!runs.empty());
-  const Runs summary = summarize(runs, options.shown);
+  const Runs summary = summarize(runs, options.shown, &predicted);
   const Timeline& measured = *summary.middle;
   Comparison comparison;
   comparison.predicted_schedule = predicted.schedule;

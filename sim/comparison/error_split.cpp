@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/comparison/alignment.hpp"
+#include "sim/comparison/estimate.hpp"
 #include "sim/comparison/moved_units.hpp"
 #include "sim/comparison/replay.hpp"
 #include "sim/comparison/replay_inputs.hpp"
@@ -20,31 +21,52 @@ namespace {
 struct ReplayedStep {
   ReplayTarget from;  ///< without units: the begin
   ReplayTarget to;
-  std::int64_t steps = 1;
+  double steps = 1;
 };
 
-/// The makespan; from the first to the last update where there are several.
+/// The last unit of every update, by device, in the order in which the updates end.
+std::map<DeviceId, std::vector<std::size_t>> update_ends(const ReplayGraph& graph) {
+  std::map<DeviceId, std::vector<std::pair<std::int64_t, std::size_t>>> updates;  // number and last unit
+  for (std::size_t u = 0; u < graph.units.size(); ++u) {
+    const Action& action = graph.members[graph.units[u].member]->action;
+    if (action.op != Op::kU) continue;
+    auto& list = updates[graph.units[u].device];
+    const auto number = static_cast<std::int64_t>(action.microbatch);
+    const auto found = std::ranges::find(list, number, &std::pair<std::int64_t, std::size_t>::first);
+    if (found != list.end()) list.erase(found);
+    list.emplace_back(number, u);
+  }
+  std::map<DeviceId, std::vector<std::size_t>> ends;
+  for (const auto& [device, list] : updates) {
+    for (const auto& [number, unit] : list) ends[device].push_back(unit);
+  }
+  return ends;
+}
+
+/// The steady updates of one device, or else from the first to the last update; otherwise the makespan.
 ReplayedStep replayed_step(const Timeline& timeline, const ReplayGraph& graph) {
   ReplayedStep step;
-  if (timeline.updates > 1) {
-    std::map<DeviceId, std::vector<std::pair<std::int64_t, std::size_t>>> updates;  // number and last unit
-    for (std::size_t u = 0; u < graph.units.size(); ++u) {
-      const Action& action = graph.members[graph.units[u].member]->action;
-      if (action.op != Op::kU) continue;
-      auto& list = updates[graph.units[u].device];
-      const auto number = static_cast<std::int64_t>(action.microbatch);
-      const auto found = std::ranges::find(list, number, &std::pair<std::int64_t, std::size_t>::first);
-      if (found != list.end()) list.erase(found);
-      list.emplace_back(number, u);
+  if (timeline.steady_updates) {
+    const auto& [device, first, last] = *timeline.steady_updates;
+    const auto ends = update_ends(graph);
+    const auto of = ends.find(device);
+    if (of != ends.end() && last < std::ssize(of->second)) {
+      step.from.units = {of->second[static_cast<std::size_t>(first)]};
+      step.to.units = {of->second[static_cast<std::size_t>(last)]};
+      step.steps = static_cast<double>((last - first) * timeline.updates) / static_cast<double>(of->second.size());
+      return step;
     }
-    for (const auto& [device, list] : updates) {
-      step.from.units.push_back(list.front().second);
-      step.to.units.push_back(list.back().second);
+  }
+  if (timeline.updates > 1 && !timeline.asynchronous) {
+    for (const auto& [device, list] : update_ends(graph)) {
+      step.from.units.push_back(list.front());
+      step.to.units.push_back(list.back());
     }
-    step.steps = timeline.updates - 1;
+    step.steps = static_cast<double>(timeline.updates - 1);
   }
   if (!step.to.units.empty()) return step;
   step = {};
+  if (timeline.asynchronous) step.steps = static_cast<double>(timeline.updates);
   step.to.units.resize(graph.units.size());
   std::iota(step.to.units.begin(), step.to.units.end(), std::size_t{0});
   step.to.with_tail = true;
@@ -109,9 +131,8 @@ class Splitter {
     const ReplayInputs next = with_kind(now_, other, kind);
     const ReplayChange end = replay_change(graph_, now_, next, step_.to);
     const ReplayChange begin = replay_change(graph_, now_, next, step_.from);
-    const auto steps = static_cast<double>(step_.steps);
-    for (std::size_t u = 0; u < by_unit.size(); ++u) by_unit[u] += (end.by_unit[u] - begin.by_unit[u]) / steps;
-    const std::int64_t after = std::llround((end.after_ns - begin.after_ns) / steps);
+    for (std::size_t u = 0; u < by_unit.size(); ++u) by_unit[u] += (end.by_unit[u] - begin.by_unit[u]) / step_.steps;
+    const std::int64_t after = std::llround((end.after_ns - begin.after_ns) / step_.steps);
     now_ = next;
     return std::exchange(now_ns_, after) - after;
   }
@@ -165,7 +186,7 @@ std::optional<ErrorSplit> split_error(const Timeline& predicted, std::span<const
   const ReplayInputs usual = usual_inputs(graph, inputs, measured);
   ErrorSplit split;
   split.predicted_ns = to_ns(predicted.step_time, predicted.base);
-  split.measured_ns = to_ns(runs[shown].step_time, runs[shown].base);
+  split.measured_ns = std::llround(step_as_predicted(predicted, runs[shown]));
   Splitter splitter(predicted, graph, inputs);
   for (std::size_t kind = 0; kind < kReplayKindCount; ++kind) {
     split.parts.push_back(splitter.take(kind, usual, measured[shown], most_actions));

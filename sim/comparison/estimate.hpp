@@ -28,4 +28,8 @@ Estimate median_estimate(const std::vector<double>& values, std::int64_t resampl
 /// Nanoseconds from the last end of each update to that of the next one. Empty without spans of updates.
 std::vector<double> step_times_ns(const Timeline& timeline);
 
+/// Nanoseconds of an update of `run` by the definition that gave the prediction's step time: of asynchronous runs
+/// between the same updates of the same device, where both have them. Otherwise the run's own step time.
+double step_as_predicted(const Timeline& predicted, const Timeline& run);
+
 }  // namespace plumb

@@ -261,7 +261,9 @@ void LaneReader::mark(DeviceId device, Place& place, InstrIndex i) const {
   std::size_t at = marks.size();  // stages may update in turns: those of a device may be an update apart
   while (at > 0 && marks[at - 1].update > update) --at;
   const bool known = at > 0 && marks[at - 1].update == update;
-  if (!known) marks.insert(marks.begin() + static_cast<std::ptrdiff_t>(at), {.device = device, .update = update});
+  if (!known)
+    marks.insert(marks.begin() + static_cast<std::ptrdiff_t>(at),
+                 {.device = device, .update = update, .made = place.skipped});
   UpdateMark& mark = marks[known ? at - 1 : at];
   place.draining += !known || mark.forward_ahead ? 1 : 0;
   mark.forward_ahead = false;
@@ -275,6 +277,7 @@ std::vector<UpdateMark> LaneReader::marks() const {
     const auto first = all.insert(all.end(), place.marks.begin(), place.marks.end());
     const std::span<UpdateMark> of_device(first, all.end());
     if (!std::ranges::is_sorted(of_device, {}, &UpdateMark::end)) std::ranges::sort(of_device, {}, &UpdateMark::end);
+    for (std::int64_t made = 1; UpdateMark & mark : of_device) mark.made += made++;
   }
   return all;
 }

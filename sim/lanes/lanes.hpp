@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,10 @@ class LaneReader {
   std::int64_t stash(std::size_t lane) const { return places_[lane].stash; }
   void add_stash(std::size_t lane, std::int64_t change) { places_[lane].stash += change; }
 
+  /// Updates made up to the position reached, and those that are not read one by one.
+  std::int64_t updates(std::size_t lane) const { return std::ssize(places_[lane].marks) + places_[lane].skipped; }
+  void skip_updates(std::size_t lane, std::int64_t count) { places_[lane].skipped += count; }
+
   /// The updates met, by device, then by end.
   std::vector<UpdateMark> marks() const;
 
@@ -42,6 +47,7 @@ class LaneReader {
     std::int64_t peak_stash = 0;
     std::size_t guest = 0;          ///< next of its `guests_`
     std::vector<UpdateMark> marks;  ///< by update
+    std::int64_t skipped = 0;       ///< updates before this position that are no marks
     std::size_t draining = 0;       ///< marks without a forward after them yet
   };
 

@@ -19,6 +19,9 @@ double ratio(WideTicks part, WideTicks whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
 }
 
+/// `part / whole` to the nearest tick, halves up.
+Ticks nearest_ticks(WideTicks part, WideTicks whole) { return static_cast<Ticks>((2 * part + whole) / (2 * whole)); }
+
 void fill_bubbles(Timeline& timeline) {
   WideTicks busy = 0;
   Ticks most_busy = 0;
@@ -52,7 +55,7 @@ std::vector<Marks> by_device(Marks marks) {
   return lists;
 }
 
-Ticks step_time(const Timeline& timeline, const std::vector<Marks>& lists) {
+Ticks synchronous_step(const Timeline& timeline, const std::vector<Marks>& lists) {
   if (timeline.updates <= 1 || lists.empty()) return timeline.makespan;
   Ticks first = 0;
   Ticks last = 0;
@@ -60,8 +63,7 @@ Ticks step_time(const Timeline& timeline, const std::vector<Marks>& lists) {
     first = std::max(first, marks.front().end);
     last = std::max(last, marks.back().end);
   }
-  const Ticks steps = timeline.updates - 1;
-  return (last - first + steps / 2) / steps;
+  return nearest_ticks(last - first, timeline.updates - 1);
 }
 
 /// Drops the marks after which the pipeline drains.
@@ -98,22 +100,57 @@ std::optional<std::size_t> repeating_intervals(const std::vector<Marks>& lists, 
   return std::nullopt;
 }
 
-std::optional<double> steady_utilization(const std::vector<Marks>& lists, std::size_t num_devices) {
-  if (lists.size() != num_devices) return std::nullopt;
+/// Of every device the marks from the first to the last one that counts; nothing where some device has too few.
+std::vector<Marks> counted_marks(std::vector<Marks> lists, std::size_t num_devices) {
+  if (lists.size() != num_devices) return {};
   const auto sizes = [](const Marks& marks) { return marks.size(); };
   const auto [fewest, most] = std::ranges::minmax(lists, {}, sizes);
-  if (fewest.size() < 2) return std::nullopt;
+  if (fewest.size() < 2) return {};
   const bool same_pace = fewest.size() == most.size();
   const auto found = same_pace ? repeating_intervals(lists, fewest.size()) : std::nullopt;
+  WideTicks time = 0;
+  for (Marks& marks : lists) {
+    if (found) marks = marks.last(*found + 1);
+    time += marks.back().end - marks.front().end;
+  }
+  if (time <= 0) return {};
+  return lists;
+}
+
+double steady_utilization(const std::vector<Marks>& counted) {
   double useful = 0;
   double time = 0;
-  for (const Marks& marks : lists) {
-    const UpdateMark& begin = found ? marks[marks.size() - 1 - *found] : marks.front();
-    useful += static_cast<double>(marks.back().useful - begin.useful);
-    time += static_cast<double>(marks.back().end - begin.end);
+  for (const Marks& marks : counted) {
+    useful += static_cast<double>(marks.back().useful - marks.front().useful);
+    time += static_cast<double>(marks.back().end - marks.front().end);
   }
-  if (time <= 0) return std::nullopt;
   return useful / time;
+}
+
+/// Time of an update on the device where it takes longest. A device may make more updates than the run, or fewer.
+void fill_steady_step(Timeline& timeline, const std::vector<Marks>& all, const std::vector<Marks>& counted) {
+  timeline.step_time = 0;
+  for (std::size_t d = 0; d < counted.size(); ++d) {
+    const UpdateMark& begin = counted[d].front();
+    const UpdateMark& end = counted[d].back();
+    const WideTicks time = WideTicks{end.end - begin.end} * all[d].back().made;
+    const Ticks step = nearest_ticks(time, WideTicks{end.made - begin.made} * timeline.updates);
+    if (step <= timeline.step_time) continue;
+    timeline.step_time = step;
+    if (!timeline.spans.empty()) timeline.steady_updates = SteadyUpdates{begin.device, begin.made - 1, end.made - 1};
+  }
+}
+
+void fill_asynchronous(Timeline& timeline, const std::vector<Marks>& lists) {
+  timeline.asynchronous = true;
+  const std::vector<Marks> counted = counted_marks(steady_part(lists), timeline.devices.size());
+  if (counted.empty()) {
+    timeline.step_time = nearest_ticks(timeline.makespan, std::max<std::int64_t>(1, timeline.updates));
+    return;
+  }
+  timeline.steady = true;
+  timeline.utilization = steady_utilization(counted);
+  fill_steady_step(timeline, lists, counted);
 }
 
 void fill_throughput(Timeline& timeline, const WorkUnits& work) {
@@ -142,10 +179,10 @@ std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::i
 void fill_metrics(Timeline& timeline, const WorkUnits& work, bool asynchronous, std::span<const UpdateMark> marks) {
   fill_bubbles(timeline);
   const std::vector<Marks> lists = by_device(marks);
-  timeline.step_time = step_time(timeline, lists);
   if (asynchronous) {
-    const auto steady = steady_utilization(steady_part(lists), timeline.devices.size());
-    if (steady) timeline.utilization = *steady;
+    fill_asynchronous(timeline, lists);
+  } else {
+    timeline.step_time = synchronous_step(timeline, lists);
   }
   fill_throughput(timeline, work);
 }

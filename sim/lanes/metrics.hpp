@@ -16,6 +16,7 @@ struct UpdateMark {
   std::int64_t update = 0;
   Ticks end = 0;
   Ticks useful = 0;            ///< useful time of the device up to `end`
+  std::int64_t made = 0;       ///< updates of the device up to this one, those included that were skipped
   bool forward_ahead = false;  ///< the device still starts a forward afterwards
 
   friend bool operator==(const UpdateMark&, const UpdateMark&) = default;
@@ -27,13 +28,15 @@ std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::i
 /// Computes the figures of a timeline from its devices; the same for simulated and measured runs.
 ///
 /// Reads `makespan`, `base`, `num_microbatches`, `updates` and, of every device, `busy`, `useful`, `first_start` and
-/// `last_end`. Writes `idle`, `longest_device_span`, `bubble_fraction`, `bubble_rate`,
-/// `step_time`, `utilization` and, where `work` is known, the throughput. `marks` are by device, then end.
+/// `last_end`. Writes `idle`, `longest_device_span`, `bubble_fraction`, `bubble_rate`, `asynchronous`, `step_time`,
+/// `steady`, `steady_updates` (where there are spans), `utilization` and, where `work` is known, the throughput.
+/// `marks` are by device, then end.
 ///
-/// Utilization of an asynchronous run counts only the time between updates, on every device by its own clock: from one
-/// of its updates to a later one that still has a forward after it, so that neither fill nor drain counts. Where the
-/// last intervals between updates repeat with a period of q updates on all devices, only whole repeating periods count
-/// (the rest is transient); otherwise all of them do. With fewer than two such updates it is that of the whole run.
+/// Step time and utilization of an asynchronous run count only the time between updates, on every device by its own
+/// clock: from one of its updates to a later one that still has a forward after it, so that neither fill nor drain
+/// counts. Where the last intervals between updates repeat with a period of q updates on all devices, only whole
+/// repeating periods count (the rest is transient); otherwise all of them do. The step time is that of the device that
+/// takes longest. With fewer than two such updates both are those of the whole run.
 void fill_metrics(Timeline& timeline, const WorkUnits& work, bool asynchronous, std::span<const UpdateMark> marks);
 
 }  // namespace plumb

@@ -52,6 +52,12 @@ bool is_all_open(const Schedule& schedule) {
   });
 }
 
+template <class Is>
+bool some_action(const Schedule& schedule, const Is& is) {
+  return std::ranges::any_of(schedule.devices,
+                             [&](const DeviceList& list) { return std::ranges::any_of(list.actions, is); });
+}
+
 std::int64_t passes_of(const Schedule& schedule) {
   std::int64_t passes = 0;
   for (const DeviceList& list : schedule.devices) passes += expanded_size(list);
@@ -90,7 +96,11 @@ class ScheduleSearcher {
     }
     take_steps();
     sort();
-    for (SearchedOrder& order : answer_.orders) order.bound = bound_of(order);
+    for (SearchedOrder& order : answer_.orders) {
+      order.bound = bound_of(order);
+      const auto merges = [](const Action& action) { return action.merged != 0; };  // a speed rounds their sum
+      if (some_action(order.schedule, merges)) order.bound = std::min(order.bound, order.timeline.makespan);
+    }
     return std::move(answer_);
   }
 
@@ -473,15 +483,11 @@ class ScheduleSearcher {
 }  // namespace
 
 bool has_halves(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kW; });
-  });
+  return some_action(schedule, [](const Action& action) { return action.op == Op::kW; });
 }
 
 bool has_whole_backwards(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
-    return std::ranges::any_of(list.actions, [](const Action& action) { return action.op == Op::kB; });
-  });
+  return some_action(schedule, [](const Action& action) { return action.op == Op::kB; });
 }
 
 const SearchedOrder* ScheduleSearchAnswer::best_of_catalogue() const {

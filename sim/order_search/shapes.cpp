@@ -22,6 +22,7 @@ class ShapeWriter {
     frame_.num_microbatches = num_microbatches;
     frame_.microbatches_per_update = {num_microbatches};
     frame_.placement.emplace_back();
+    frame_.stage_edges.emplace();
     frame_.devices.resize(static_cast<std::size_t>(num_devices));
   }
 
@@ -52,7 +53,7 @@ class ShapeWriter {
     frame_.placement[0].push_back({DeviceId{device}});
     for (const Part& input : inputs) {
       const StageId from = input.size() == 1 ? input.front() : input[static_cast<std::size_t>(device)];
-      frame_.stage_edges.emplace_back(from, stage);
+      frame_.stage_edges->emplace_back(from, stage);
     }
     return stage;
   }

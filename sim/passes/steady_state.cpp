@@ -21,6 +21,7 @@ struct Checkpoint {
     Ticks useful = 0;
     CauseTimes idle_causes{};
     std::int64_t stash = 0;
+    std::int64_t updates = 0;
   };
   std::vector<InstrIndex> position;   ///< by lane
   std::vector<Ticks> clock;           ///< by lane
@@ -100,7 +101,7 @@ class FoldedRun {
       c.position.push_back(pass_.position(d));
       c.clock.push_back(pass_.clock(d));
       const DeviceSummary& device = timeline_.devices[d];
-      c.totals.push_back({device.busy, device.useful, device.idle_causes, reader_.stash(d)});
+      c.totals.push_back({device.busy, device.useful, device.idle_causes, reader_.stash(d), reader_.updates(d)});
     }
     for (std::size_t channel = 0; channel < channels(); ++channel) {
       c.served.push_back(pass_.served(channel));
@@ -269,6 +270,7 @@ class FoldedRun {
       for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
         device.idle_causes[c] += periods * (now.totals[d].idle_causes[c] - begin.totals[d].idle_causes[c]);
       }
+      reader_.skip_updates(d, periods * (now.totals[d].updates - begin.totals[d].updates));
       std::int64_t stash = 0;
       if (__builtin_mul_overflow(periods, now.totals[d].stash - begin.totals[d].stash, &stash)) {
         throw Error("device " + std::to_string(d) + ": its stashes add up to more than 64 bits can count");

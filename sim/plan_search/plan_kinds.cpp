@@ -8,6 +8,7 @@ namespace plumb {
 PlanKind plan_kind(const PipelinePlan& plan) {
   const Parallelism& job = plan.parallelism;
   std::vector<std::int64_t> degrees{job.tensor,
+                                    job.sequence_parallel ? 0 : 1,
                                     job.context,
                                     job.expert,
                                     job.data,

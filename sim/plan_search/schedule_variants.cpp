@@ -95,6 +95,12 @@ void add_variants(const ScheduleSpec& spec, const PlanRanges& ranges, std::vecto
   }
 }
 
+/// Several stages of one place that go round are no more than one stage there, where some variant has that.
+void note_one_place(std::vector<ScheduleVariant>& variants) {
+  const bool one = std::ranges::any_of(variants, [](const ScheduleVariant& each) { return each.per_place == 1; });
+  for (ScheduleVariant& variant : variants) variant.more_than_one = one && variant.spec->placement == "looped";
+}
+
 }  // namespace
 
 std::int32_t ScheduleVariant::group() const {
@@ -113,7 +119,7 @@ std::int32_t ScheduleVariant::group() const {
 
 bool ScheduleVariant::is_tried(std::int32_t places, std::size_t layers) const {
   const auto count = static_cast<std::size_t>(stages(places));
-  if (count > layers || (places == 1 && spec->placement == "looped")) return false;
+  if (count > layers || (places == 1 && more_than_one)) return false;
   constexpr std::size_t kEnds = 2;  // embedding and head
   const auto divides = [&](std::size_t all) { return all >= count && all % count == 0; };
   return !even_only || divides(layers) || divides(layers - 1) || (layers > kEnds && divides(layers - kEnds));
@@ -126,6 +132,7 @@ std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges) {
       if (is_searched_by_default(spec, ranges.asynchronous)) add_variants(spec, ranges, variants);
     }
     for (ScheduleVariant& variant : variants) variant.sliced = false;  // such schedules are only scored when named
+    note_one_place(variants);
     return variants;
   }
   for (const std::string& name : ranges.schedules) {
@@ -135,6 +142,7 @@ std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges) {
     }
     add_variants(found, ranges, variants);
   }
+  note_one_place(variants);
   return variants;
 }
 

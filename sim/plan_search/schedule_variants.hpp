@@ -24,13 +24,14 @@ struct ScheduleVariant {
   bool splits = true;          ///< may have them in halves (I and W)
   bool moves = true;           ///< may move what a microbatch keeps to other places or to the host
 
+  bool more_than_one = false;  ///< on one place another variant, of one stage there, does what it does
+
   bool hides_backwards = true;  ///< may have pairs of two backwards, or of their halves
   /// Of schedules that are bounded together, since they may do the same with passes; below `kGroups`.
   std::int32_t group() const;
 
   std::int32_t stages(std::int32_t places) const { return places * per_place; }
-  /// Whether a search tries it on so many places for a network of so many layers (units). Several stages of one place
-  /// are no more than one.
+  /// Whether a search tries it on so many places for a network of so many layers (units).
   bool is_tried(std::int32_t places, std::size_t layers) const;
 };
 

@@ -15,6 +15,7 @@
 #include "sim/timeline/memory_curves.hpp"
 #include "sim/timeline/memory_need.hpp"
 #include "sim/timeline/stash_curves.hpp"
+#include "sim/timeline/steady_updates.hpp"
 #include "sim/timeline/traced_facts.hpp"
 
 namespace plumb {
@@ -113,9 +114,12 @@ struct Timeline {
   Timebase base;
   std::int64_t num_microbatches = 0;
   std::int64_t updates = 1;
+  bool asynchronous = false;  ///< updates need not wait for the pipeline to drain
 
   Ticks makespan = 0;
   Ticks step_time = 0;
+  bool steady = false;  ///< of an asynchronous run: step time and utilization are those of steady updates ...
+  std::optional<SteadyUpdates> steady_updates;  ///< ... namely of these; empty in a summary
   Ticks longest_device_span = 0;
   double bubble_fraction = 0;
   double bubble_rate = 0;

@@ -135,6 +135,15 @@ MemoryPoint read_point(const JsonValue& object) {
           object.at("bytes").integer(0, MemoryPoint::kMostBytes)};
 }
 
+SteadyUpdates read_steady(const JsonValue& object) {
+  object.allow_only({"device", "first", "last"});
+  constexpr std::int64_t kMost = 0x7FFFFFFF;
+  const std::int64_t first = object.at("first").integer(0, kMost - 1);
+  return {.device = DeviceId{static_cast<std::int32_t>(object.at("device").integer(0, kMost))},
+          .first = first,
+          .last = object.at("last").integer(first + 1, kMost)};
+}
+
 void read_figures(const JsonValue& root, Timeline& timeline) {
   const bool measured =
       name_index(root.at("kind"), std::array<std::string_view, 2>{"simulated", "measured"}, "kind") == 1;
@@ -143,6 +152,9 @@ void read_figures(const JsonValue& root, Timeline& timeline) {
   timeline.machine = root.at("machine").text();
   timeline.num_microbatches = natural(root, "num_microbatches");
   timeline.updates = root.at("updates").integer(1);
+  if (const auto asynchronous = root.find("asynchronous")) timeline.asynchronous = asynchronous->boolean();
+  if (const auto steady = root.find("steady")) timeline.steady = steady->boolean();
+  if (const auto updates = root.find("steady_updates")) timeline.steady_updates = read_steady(*updates);
   timeline.makespan = natural(root, "makespan_ns");
   timeline.step_time = natural(root, "step_time_ns");
   timeline.longest_device_span = natural(root, "longest_device_span_ns");
@@ -302,6 +314,9 @@ Timeline timeline_from_json(std::string text, const std::string& file_name) {
                    "machine",
                    "num_microbatches",
                    "updates",
+                   "asynchronous",
+                   "steady",
+                   "steady_updates",
                    "makespan_ns",
                    "step_time_ns",
                    "longest_device_span_ns",

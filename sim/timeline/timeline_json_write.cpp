@@ -22,7 +22,7 @@ class Writer {
   void write(bool summary, std::string_view training) {
     raw("{\"format\":\"plumbline-timeline\",\"version\":1,\"kind\":");
     text(timeline_.kind == Timeline::Kind::kSimulated ? "simulated" : "measured");
-    write_figures();
+    write_figures(summary);
     if (timeline_.send_buffers) write_send_buffers(*timeline_.send_buffers);
     if (timeline_.traced) write_traced(*timeline_.traced);
     raw(",\n\"devices\":");
@@ -105,7 +105,7 @@ class Writer {
 
   std::int64_t ns(Ticks ticks) const { return to_ns(ticks, base_); }
 
-  void write_figures() {
+  void write_figures(bool summary) {
     key("schedule");
     text(timeline_.schedule);
     key("machine");
@@ -113,6 +113,13 @@ class Writer {
     raw("\n");
     field("num_microbatches", timeline_.num_microbatches);
     field("updates", timeline_.updates);
+    if (timeline_.asynchronous) {
+      key("asynchronous");
+      raw("true");
+      key("steady");
+      raw(timeline_.steady ? "true" : "false");
+    }
+    if (timeline_.steady_updates && !summary) write_steady(*timeline_.steady_updates);
     raw("\n");
     field("makespan_ns", ns(timeline_.makespan));
     field("step_time_ns", ns(timeline_.step_time));
@@ -132,6 +139,15 @@ class Writer {
       field("bound_ns", ns(timeline_.search->bound));
       raw("}");
     }
+  }
+
+  void write_steady(const SteadyUpdates& steady) {
+    key("steady_updates");
+    raw("{\"device\":");
+    number(index(steady.device));
+    field("first", steady.first);
+    field("last", steady.last);
+    raw("}");
   }
 
   void write_send_buffers(const SendBuffers& buffers) {

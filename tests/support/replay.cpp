@@ -105,8 +105,9 @@ std::int64_t length(const Schedule& schedule, const Action& action, const UnitTi
 
 std::vector<std::pair<std::int32_t, std::int32_t>> edges(const Schedule& schedule) {
   std::vector<std::pair<std::int32_t, std::int32_t>> all;
-  for (const auto& [from, to] : schedule.stage_edges) all.emplace_back(index(from), index(to));
-  for (std::int32_t s = 0; schedule.stage_edges.empty() && s + 1 < schedule.num_stages; ++s) all.emplace_back(s, s + 1);
+  for (std::int32_t s = 0; !schedule.stage_edges && s + 1 < schedule.num_stages; ++s) all.emplace_back(s, s + 1);
+  if (!schedule.stage_edges) return all;
+  for (const auto& [from, to] : *schedule.stage_edges) all.emplace_back(index(from), index(to));
   return all;
 }
 

@@ -105,6 +105,7 @@ struct DegreeChoices {
   std::vector<ActivationRecompute> recompute{ActivationRecompute::kNone};
   std::vector<ZeroChoice> zero{{}};
   std::vector<bool> offload{false};
+  bool whole_norms_with_experts = true;  ///< beside tensor ranks; Megatron-LM wants sequence parallelism for experts
 };
 
 DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQuestion& question) {
@@ -112,6 +113,7 @@ DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQue
   const std::int64_t sequence = question.network.sequence;
   const bool profiled = is_profiled(question.network);
   DegreeChoices choices;
+  choices.whole_norms_with_experts = question.runtime == nullptr;
   Numbers context{1};
   Numbers expert{1};
   if (!profiled) {
@@ -147,6 +149,8 @@ void add_choices(const DegreeChoices& choices, Parallelism job, std::vector<Para
     // Whole experts where the sequence is divided and they fit: Megatron's advice for experts.
     job.expert_tensor = expert > 1 && job.sequence_parallel ? 1 : 0;
     if (job.devices_per_stage() % (job.expert_parts() * expert) != 0) continue;
+    const bool whole_norms = job.tensor > 1 && !job.sequence_parallel;
+    if (expert > 1 && whole_norms && !choices.whole_norms_with_experts) continue;
     for (const std::int64_t size : choices.sizes) {
       for (const ActivationRecompute recompute : choices.recompute) {
         for (const ZeroChoice& zero : choices.zero) {
@@ -182,12 +186,32 @@ Parallelism common_choices(const PlanSearchArguments& arguments, const PlanQuest
   return job;
 }
 
-/// `job` on tensor ranks of one degree, or of the largest of several.
-Parallelism on_tensor_ranks(Parallelism job, const PlanQuestion& question, std::int64_t tensor) {
+/// `job` on tensor ranks of one degree, or of the largest of several, with and without sequence parallelism.
+std::vector<Parallelism> on_tensor_ranks(Parallelism job, const PlanQuestion& question, std::int64_t tensor) {
   job.tensor = tensor;
-  job.sequence_parallel = tensor > 1 && (question.runtime == nullptr || question.runtime->splits_norms);
-  job.overlap_products = job.overlap_products && job.sequence_parallel;
-  return job;
+  std::vector<Parallelism> jobs;
+  if (tensor > 1 && (question.runtime == nullptr || question.runtime->splits_norms)) {
+    job.sequence_parallel = true;
+    jobs.push_back(job);
+  }
+  if (tensor > 1 && question.runtime != nullptr && !question.runtime->whole_norms) return jobs;
+  job.sequence_parallel = job.overlap_products = false;
+  jobs.push_back(job);
+  return jobs;
+}
+
+/// `job` with these tensor degrees by kind of device.
+void add_divided(const DegreeChoices& choices, const PlanQuestion& question, Parallelism job,
+                 const std::vector<std::int32_t>& degrees, std::vector<Parallelism>& all) {
+  for (const std::int64_t context : choices.context) {
+    const std::int64_t room = question.job.num_devices / (job.tensor * context);
+    for (const std::int64_t data : choices.data.empty() ? divisors(question.job.batch, room) : choices.data) {
+      job.context = context;
+      job.data = data;
+      const Parallelism divided = divided_by_kind(question.cluster, job, degrees);
+      if (divided.has_unlike_tensor()) add_choices(choices, divided, all);
+    }
+  }
 }
 
 /// With the kinds of devices on unlike tensor ranks, of which nothing is left to single stages.
@@ -212,16 +236,8 @@ void add_unlike(const DegreeChoices& all_choices, const PlanQuestion& question, 
     for (const std::size_t k : at) degrees.push_back(static_cast<std::int32_t>(choices.tensor[k]));
     const auto [least, most] = std::ranges::minmax(degrees);
     if (least == most) continue;
-    Parallelism job = on_tensor_ranks(common, question, most);
-    for (const std::int64_t context : choices.context) {
-      const std::int64_t room = question.job.num_devices / (most * context);
-      for (const std::int64_t data : choices.data.empty() ? divisors(question.job.batch, room) : choices.data) {
-        job.context = context;
-        job.data = data;
-        const Parallelism divided = divided_by_kind(question.cluster, job, degrees);
-        if (divided.has_unlike_tensor()) add_choices(choices, divided, all);
-      }
-    }
+    for (const Parallelism& job : on_tensor_ranks(common, question, most))
+      add_divided(choices, question, job, degrees, all);
   } while (next());
 }
 
@@ -238,13 +254,14 @@ std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, c
   const Parallelism common = common_choices(arguments, question);
   std::vector<Parallelism> all;
   for (const std::int64_t tensor : choices.tensor) {
-    Parallelism job = on_tensor_ranks(common, question, tensor);
-    for (const std::int64_t context : choices.context) {
-      const std::int64_t room = question.job.num_devices / (tensor * context);
-      for (const std::int64_t data : choices.data.empty() ? divisors(question.job.batch, room) : choices.data) {
-        job.context = context;
-        job.data = data;
-        add_choices(choices, job, all);
+    for (Parallelism job : on_tensor_ranks(common, question, tensor)) {
+      for (const std::int64_t context : choices.context) {
+        const std::int64_t room = question.job.num_devices / (tensor * context);
+        for (const std::int64_t data : choices.data.empty() ? divisors(question.job.batch, room) : choices.data) {
+          job.context = context;
+          job.data = data;
+          add_choices(choices, job, all);
+        }
       }
     }
   }

@@ -47,6 +47,7 @@ constexpr std::array kRuntimes{
                 .zero_too = "3",
                 .recompute = "none,full",
                 .precision = "mixed,fp8-current,mxfp8",
+                .whole_norms = false,
                 .overlaps_gradients = true},
     PlanRuntime{.name = "deepspeed",
                 .title = "DeepSpeed",

@@ -22,7 +22,8 @@ struct PlanRuntime {
   bool splits_samples = true;       ///< context ranks beside a pipeline
   bool splits_experts = true;       ///< expert ranks beside a pipeline
   bool equal_stages = false;        ///< the same number of decoder layers on every stage
-  bool splits_norms = true;         ///< tensor ranks also divide norms: sequence parallelism
+  bool splits_norms = true;         ///< tensor ranks can also divide norms: sequence parallelism
+  bool whole_norms = true;          ///< they can leave norms whole: plain tensor parallelism
   bool overlaps_gradients = false;  ///< gradients are always reduced beside the last backward
   bool pads_vocabulary = false;     ///< rows are added to the tables of words, to a multiple of `kVocabularyUnit`
   bool whole_rounds = false;  ///< several stages of a device take their turns with rounds of as many microbatches as

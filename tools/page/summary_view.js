@@ -3,10 +3,10 @@
 /** `[title, value of a run (undefined: unknown), text of a value, whether less is better, note on the value of a run]` */
 const FIGURES = [
   ["makespan", (run) => run.makespan, timeText, true],
-  ["step time", (run) => run.stepTime, timeText, true],
+  ["step time", (run) => run.stepTime, timeText, true, steadyNote],
   ["bubble", (run) => run.bubbleFraction, percentText, true],
   ["bubble rate", (run) => run.bubbleRate, percentText, true],
-  ["utilization", (run) => run.utilization, percentText, false, (run) => (isSteadyShare(run) ? "in the steady state" : "")],
+  ["utilization", (run) => run.utilization, percentText, false, steadyNote],
   ["slowdown by other devices", slowedShare, percentText, true],
   ["samples/s", (run) => run.samplesPerSecond, countText, false],
   ["tokens/s", (run) => run.tokensPerSecond, countText, false],
@@ -14,6 +14,9 @@ const FIGURES = [
   ["peak memory", peakMemory, bytesText, true],
   ["peak stashes", peakStashes, numberText, true],
 ];
+
+/** Asynchronous runs: whether the figure is that of whole steady updates, not of the whole run. */
+function steadyNote(run) { return run.steady ? "in the steady state" : ""; }
 
 /** Share of the devices' busy time by which actions took longer because others were under way. */
 function slowedShare(run) {
@@ -24,12 +27,6 @@ function slowedShare(run) {
 
 function peakMemory(run) { return run.inStashes ? undefined : Math.max(...run.devices.map((device) => device.peak)) || undefined; }
 function peakStashes(run) { return Math.max(...run.devices.map((_, device) => heldStashes(run, device))) || undefined; }
-
-/** Whether the utilization is that of whole steady periods, not of the whole run. */
-function isSteadyShare(run) {
-  const useful = run.devices.reduce((total, device) => total + device.useful, 0);
-  return Math.abs(run.utilization - useful / (run.makespan * run.devices.length)) > 0.001;
-}
 
 /** The difference between a prediction and its measurement: shares in points, the rest relative. */
 function errorText(figure, predicted, measured) {

@@ -38,6 +38,10 @@ std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
   std::string text;
   add_change(text, "schedule", job.schedule, plan.schedule);
   add_change(text, "tp", now.tensor, then.tensor);
+  if (now.tensor > 1 || then.tensor > 1) {
+    const auto divides = [](const Parallelism& ranks) { return std::string(ranks.sequence_parallel ? "yes" : "no"); };
+    add_change(text, "sequence parallelism", divides(now), divides(then));
+  }
   add_change(text, "pp", job.pipeline, std::int64_t{plan.length()});
   add_change(text, "copies with shares", std::string("none"), plan.shares.empty() ? "none" : shares_text(plan));
   add_change(text, "stages per rank", job.chunks, std::max<std::int64_t>(1, plan.stages_per_place()));

@@ -34,6 +34,7 @@ Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
             {"microbatches", plan.microbatches},
             {"microbatch_size", job.microbatch_size},
             {"tensor", job.tensor},
+            {"sequence_parallel", job.sequence_parallel},
             {"context", job.context},
             {"expert", job.expert},
             {"expert_tensor", job.expert_parts()},

@@ -274,7 +274,8 @@ std::string plan_line(const PipelinePlan& plan) {
     text +=
         ", " + count(std::ssize(plan.replicas), "stage", "stages") + " on " + counts_text(plan.replicas) + " devices";
   }
-  if (job.tensor > 1) text += ", tp " + tensor_text(plan);
+  if (job.tensor > 1)
+    text += ", tp " + tensor_text(plan) + (job.sequence_parallel ? "" : " without sequence parallelism");
   if (job.context > 1) text += ", cp " + std::to_string(job.context);
   if (job.expert > 1) text += ", ep " + std::to_string(job.expert);
   if (job.expert_parts() != job.tensor) text += ", etp " + std::to_string(job.expert_parts());

@@ -70,6 +70,7 @@ class RunData {
             {"updates", timeline_.updates},
             {"makespan", ns(timeline_.makespan)},
             {"stepTime", ns(timeline_.step_time)},
+            {"steady", timeline_.steady},
             {"longestDeviceSpan", ns(timeline_.longest_device_span)},
             {"bubbleFraction", timeline_.bubble_fraction},
             {"bubbleRate", timeline_.bubble_rate},

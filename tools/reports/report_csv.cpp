@@ -2,13 +2,14 @@
 
 #include <string_view>
 
+#include "schedules/document/action_text.hpp"
 #include "sim/timeline/timeline_io.hpp"
 
 namespace plumb {
-namespace {}  // namespace
 
 std::string csv_report(const Timeline& timeline) {
-  std::string out = "device,lane,op,stage,microbatch,replica,start_ns,end_ns,idle_before_ns,cause\n";
+  std::string out =
+      "device,lane,op,stage,microbatch,replica,start_ns,end_ns,idle_before_ns,cause,slice,overlaps_next,action\n";
   const auto number = [&out](std::int64_t value) { out += std::to_string(value) += ','; };
   for (const Span& span : timeline.spans) {
     const Action& action = span.action;
@@ -24,6 +25,10 @@ std::string csv_report(const Timeline& timeline) {
     number(to_ns(span.end, timeline.base));
     number(to_ns(span.idle_before, timeline.base));
     if (span.idle_before > 0) out += kIdleCauseNames[static_cast<std::size_t>(span.waited_for)];
+    out += ',';
+    if (action.slice != Action::kAllSlices) out += std::to_string(action.slice);
+    out += action.overlaps_next != 0 ? ",1," : ",0,";
+    append_text(out, action);
     out += '\n';
   }
   return out;

@@ -63,25 +63,13 @@ std::string send_buffers_text(const SendBuffers& buffers) {
   return text;
 }
 
-/// Says where updates end faster after each other than their work takes, as those of a run without next work do.
-std::string step_time_text(const Timeline& timeline) {
-  Ticks most_busy = 0;
-  for (const DeviceSummary& device : timeline.devices) most_busy = std::max(most_busy, device.busy);
-  const Ticks work = most_busy / std::max<std::int64_t>(1, timeline.updates);
-  const std::string step = time_of(timeline.step_time, timeline);
-  if (timeline.step_time >= work || time_of(work, timeline) == step) return step;
-  return step + ", less than the " + time_of(work, timeline) +
-         " of work in an update, because no work follows the last ones: simulate more with --updates";
-}
+/// Says of an asynchronous run whether its figures are those of whole steady periods, unlike the bubble fraction.
+std::string steady_text(const Timeline& timeline) { return timeline.steady ? " in the steady state" : ""; }
 
-/// Says where it is the share of whole steady periods and not of the makespan, as the bubble fraction above it is.
-std::string utilization_text(const Timeline& timeline) {
-  Ticks useful = 0;
-  for (const DeviceSummary& device : timeline.devices) useful += device.useful;
-  const double of_all = static_cast<double>(useful) /
-                        (static_cast<double>(timeline.makespan) * static_cast<double>(timeline.devices.size()));
-  const bool steady = timeline.kind == Timeline::Kind::kSimulated && std::abs(timeline.utilization - of_all) > 0.001;
-  return share_text(timeline.utilization) + (steady ? " in the steady state" : "");
+std::string step_time_text(const Timeline& timeline) {
+  const std::string step = time_of(timeline.step_time, timeline);
+  if (!timeline.asynchronous || timeline.steady) return step + steady_text(timeline);
+  return step + ", a share of the makespan, because no steady state is reached: simulate more with --updates";
 }
 
 std::string more_devices(std::size_t all) {
@@ -100,7 +88,7 @@ std::string figures_text(const Timeline& timeline) {
   table.add_row({"step time", step_time_text(timeline)});
   table.add_row({"bubble fraction", share_text(timeline.bubble_fraction)});
   table.add_row({"bubble rate", share_text(timeline.bubble_rate)});
-  table.add_row({"utilization", utilization_text(timeline)});
+  table.add_row({"utilization", share_text(timeline.utilization) + steady_text(timeline)});
   if (timeline.search) table.add_row({"searched order", search_text(*timeline.search, timeline)});
   add_rate(table, "throughput", timeline.samples_per_s, "samples/s");
   add_rate(table, "", timeline.tokens_per_s, "tokens/s");

@@ -42,7 +42,7 @@ void check_schedule(const TrainOptions& options) {
     refuse(options, "the partition has " + std::to_string(options.model.partition.num_layers()) + " layers; expected " +
                         std::to_string(options.model.network.layers.size()));
   }
-  if (!schedule.stage_edges.empty()) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
+  if (!is_chain(schedule)) refuse(options, "a stage graph cannot be trained; expected a chain of stages");
 }
 
 /// A stage adds its gradients up in one block, from the first backward of an update to its U, or where it has two to

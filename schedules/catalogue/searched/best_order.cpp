@@ -22,6 +22,14 @@ constexpr Ticks kFarPart = 16;
 /// Passes that the local search times: a constant, and so many orders.
 constexpr std::int64_t kStepBudget = 4'000;
 constexpr std::int64_t kStepOrders = 2;
+/// A small problem that is still open is decided by branch and bound over so few states that nobody waits for it.
+constexpr std::int64_t kSmallProblem = 128;
+constexpr std::int64_t kSmallProof = 4'000;
+
+std::int64_t proof_states_for(const OrderProblem& problem, const SearchEffort& effort) {
+  if (effort.proof_states > 0 || !effort.improve) return effort.proof_states;
+  return problem.size() <= kSmallProblem ? kSmallProof : 0;
+}
 
 void try_list_orders(const OrderProblem& problem, ProvedOrder& best) {
   OrderTimer timer(problem);
@@ -68,7 +76,8 @@ std::optional<ProvedOrder> best_order(const OrderProblem& problem, ProvedOrder h
   if (effort.improve && best.found > best.bound) {
     best.found = improve_by_steps(problem, best.words, best.bound, kStepBudget + kStepOrders * problem.size());
   }
-  if (effort.proof_states > 0) best = prove_order(problem, std::move(best), effort.proof_states);
+  const std::int64_t states = proof_states_for(problem, effort);
+  if (states > 0 && best.found > best.bound) best = prove_order(problem, std::move(best), states);
   return best;
 }
 

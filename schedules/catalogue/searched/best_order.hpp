@@ -14,8 +14,9 @@ namespace plumb {
 
 /// What a search does after the published heuristic.
 struct SearchEffort {
-  bool improve = false;           ///< list orders where the heuristic is far from the bound, and a local search
-  std::int64_t proof_states = 0;  ///< of the branch and bound
+  /// List orders where the heuristic is far from the bound, a local search, and a short proof of small problems.
+  bool improve = false;
+  std::int64_t proof_states = 0;  ///< of the branch and bound; 0: of a small problem some thousands
 };
 
 /// The effort that the options `improve` (yes or no; `improve` when not given) and `proof` ask for, with `kinds` kinds

@@ -11,22 +11,23 @@ Schedule vocabulary_schedule(std::string_view name, const ScheduleParams& params
   require(p >= 2, name, "num_devices (" + std::to_string(p) + ") must be at least 2");
   Schedule schedule = looped_schedule(name, params, 3, updates);
   schedule.vocabulary.emplace();
+  auto& edges = schedule.stage_edges.emplace();
   schedule.vocabulary->at_once = passes == HeadPasses::kAtOnce;
   const StageId first{0};
   const StageId last{p - 1};
   const StageId loss{3 * p};
   const bool has_loss = passes == HeadPasses::kAtOnce;
   for (std::int32_t stage = 0; stage + 1 < p; ++stage) {
-    schedule.stage_edges.emplace_back(StageId{stage}, StageId{stage + 1});
+    edges.emplace_back(StageId{stage}, StageId{stage + 1});
   }
   for (std::int32_t share = 0; share < p; ++share) {
     const StageId output{p + share};
     const StageId input{2 * p + share};
     schedule.vocabulary->output.push_back(output);
     schedule.vocabulary->input.push_back(input);
-    schedule.stage_edges.emplace_back(input, first);
-    schedule.stage_edges.emplace_back(last, output);
-    if (has_loss) schedule.stage_edges.emplace_back(output, loss);
+    edges.emplace_back(input, first);
+    edges.emplace_back(last, output);
+    if (has_loss) edges.emplace_back(output, loss);
   }
   if (has_loss) {
     schedule.vocabulary->loss = loss;

@@ -39,7 +39,7 @@ Ticks sending_time(const PricedStages& stages, DeviceId from, DeviceId to, std::
 std::int64_t most_ahead(std::int32_t places) { return 2 * std::int64_t{places}; }
 
 std::int64_t scored_updates(std::int32_t places, std::int64_t microbatches) {
-  return 1 + (kShares * most_ahead(places) + microbatches - 1) / microbatches;
+  return 2 + ((kShares + 1) * most_ahead(places) + microbatches - 1) / microbatches;
 }
 
 void check_ahead(const Schedule& schedule) {

@@ -11,10 +11,11 @@ namespace plumb {
 
 // Lower bounds on the time of an update of pipelines that never flush. Times in ticks.
 //
-// Such a plan is scored on a document of K updates of m microbatches: step = (end of the last update of all devices -
-// end of the first) / (K - 1). When the last device ends its first update, at most m microbatches are done, and at most
-// `most_ahead` more are begun. All others, and their updates, lie between the two moments; K is chosen so that they
-// are at least 31/32 of K - 1 updates. Filling and draining prove nothing.
+// Such a plan is scored on a document of K updates of m microbatches. Its step is the mean time between updates of the
+// device that takes longest, of whole periods that repeat, or else of all n updates before the last forward of a
+// device. Between these a device does all of n updates but for forwards that it did before, at most `most_ahead`, and
+// n is at least K - 2 - most_ahead / m; K is chosen so that this is at least 31/32 of n updates. Filling and draining
+// prove nothing.
 
 /// The most microbatches that a schedule on so many places may have between their first forward and their last
 /// backward.

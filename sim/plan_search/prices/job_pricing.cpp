@@ -85,7 +85,7 @@ struct ChoiceHash {
     add(static_cast<std::int64_t>(choice.zero));
     add(static_cast<std::int64_t>(choice.recompute));
     for (const std::int32_t tensor : choice.tensor_by_place) add(tensor);
-    add((choice.zero_by_layer ? 1 : 0) + (choice.offload_by_stage ? 2 : 0));
+    add((choice.zero_by_layer ? 1 : 0) + (choice.offload_by_stage ? 2 : 0) + (choice.sequence_parallel ? 4 : 0));
     return hash;
   }
 };

@@ -308,7 +308,7 @@ TEST_CASE("skip connections: a stage waits for all stages that feed it") {
   Schedule schedule = written_schedule({"0F0 0B0", "1F0 1B0", "2F0 2B0"}, 1);
   schedule.stage_edges = {{StageId{0}, StageId{1}}, {StageId{1}, StageId{2}}, {StageId{0}, StageId{2}}};
   CHECK(violations(schedule).empty());
-  schedule.stage_edges.push_back({StageId{2}, StageId{0}});
+  schedule.stage_edges->push_back({StageId{2}, StageId{0}});
   CHECK(violations(schedule) ==
         lines({"device 0, position 0: stage_edges form a cycle; expected a graph without one"}));
 }

@@ -34,6 +34,7 @@ void add_marks(std::vector<UpdateMark>& marks, std::int32_t device, const std::v
                      .update = static_cast<std::int64_t>(u),
                      .end = ends[u],
                      .useful = static_cast<Ticks>(5 * u),
+                     .made = static_cast<std::int64_t>(u) + 1,
                      .forward_ahead = u < steady});
   }
 }
@@ -82,7 +83,7 @@ TEST_CASE("throughput is that of one update per step time") {
   CHECK(timeline.samples_per_s == doctest::Approx(8e9));
 }
 
-TEST_CASE("§9.2: utilization without flushes counts whole steady periods, neither fill nor drain") {
+TEST_CASE("§9.2: utilization and step time without flushes count whole steady periods, neither fill nor drain") {
   Timeline timeline = two_device_timeline();
   timeline.updates = 7;
   std::vector<UpdateMark> marks;
@@ -91,10 +92,17 @@ TEST_CASE("§9.2: utilization without flushes counts whole steady periods, neith
   add_marks(marks, 1, {12, 21, 27, 35, 41, 49, 99}, 6);
   fill_metrics(timeline, {}, true, marks);
   CHECK(timeline.utilization == doctest::Approx(4.0 * 5 / (6 + 8 + 6 + 8)));
+  CHECK(timeline.step_time == 7);
+  CHECK(timeline.steady);
+  CHECK_FALSE(timeline.steady_updates.has_value());
+  timeline.spans.resize(1);
+  fill_metrics(timeline, {}, true, marks);
+  CHECK(timeline.steady_updates == SteadyUpdates{DeviceId{0}, 1, 5});
 }
 
 TEST_CASE(
-    "utilization without flushes takes all updates before the drain when nothing repeats, the whole run without two") {
+    "utilization and step time without flushes take all updates before the drain when nothing repeats, the whole run "
+    "without two") {
   Timeline timeline = two_device_timeline();
   timeline.updates = 4;
   std::vector<UpdateMark> marks;
@@ -102,12 +110,16 @@ TEST_CASE(
   add_marks(marks, 1, {10, 17, 27, 44}, 3);
   fill_metrics(timeline, {}, true, marks);
   CHECK(timeline.utilization == doctest::Approx(20.0 / (15 + 17)));
+  CHECK(timeline.step_time == 9);  // 17 / 2 of device 1, which takes longest
 
   marks.clear();
   add_marks(marks, 0, {10, 19}, 1);
   add_marks(marks, 1, {10, 17}, 1);
+  timeline.steady = false;
   fill_metrics(timeline, {}, true, marks);
   CHECK(timeline.utilization == 0.45);
+  CHECK(timeline.step_time == 3);  // 10 / 4
+  CHECK_FALSE(timeline.steady);
 }
 
 TEST_CASE(

@@ -232,7 +232,7 @@ TEST_CASE("shapes that cannot be placed are refused, and stages that start toget
   CHECK(testing::error_message([&] { schedule_blocks(frame, {.stages = costs}); }) ==
         "m: stages 0 and 1 start together and take unlike times or memory, expected the same of both");
   Schedule chain = frame;
-  chain.stage_edges.emplace_back(StageId{0}, StageId{1});
+  chain.stage_edges->emplace_back(StageId{0}, StageId{1});
   CHECK(why_no_blocks(chain) == "its stages that start together feed each other");
 }
 

@@ -151,13 +151,23 @@ TEST_CASE("stages in units and in layers are each other's reverse; a stage insid
 }
 
 TEST_CASE("more stages of a place are tried only where all of them can have the same number of layers") {
-  const auto variants = schedule_variants({.chunks = {2}, .even_chunks = {5}, .schedules = {"interleaved"}});
-  REQUIRE(variants.size() == 2);
+  const auto variants = schedule_variants({.chunks = {2}, .even_chunks = {5}, .schedules = {"interleaved", "1f1b"}});
+  REQUIRE(variants.size() == 3);
   CHECK(variants[0].is_tried(8, 82));
   CHECK_FALSE(variants[0].is_tried(1, 82));   // nothing to interleave
   CHECK(variants[1].is_tried(8, 82));         // 80 decoder layers on 40 stages
   CHECK_FALSE(variants[1].is_tried(6, 82));   // 30 stages
   CHECK_FALSE(variants[1].is_tried(32, 82));  // 160 stages
+  CHECK(variants[2].is_tried(1, 82));
+}
+
+TEST_CASE("schedules whose stages go round are tried on one place where no schedule with one stage is") {
+  for (const ScheduleVariant& alone : schedule_variants({.chunks = {2}, .schedules = {"gis"}})) {
+    CHECK(alone.is_tried(1, 82));
+  }
+  for (const ScheduleVariant& beside : schedule_variants({.chunks = {2}, .schedules = {"gis", "zb-h1"}})) {
+    CHECK(beside.is_tried(1, 82) == (beside.spec->name == "zb-h1"));
+  }
 }
 
 TEST_SUITE_END();

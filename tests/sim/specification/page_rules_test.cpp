@@ -119,7 +119,9 @@ TEST_CASE("§5.3: every extra edge of the catalogue between devices takes at lea
 
 TEST_CASE("§9.2: updates of a device that come in turns are over when the last stage has made them") {
   // F=1, B=2, U=1: 1U0 ends at 6, 1U1 at 10, 0U0 at 13, 0U1 at 16.
-  const Timeline timeline = run(updates_in_turns(), "F=1,B=2,U=1");
+  Schedule schedule = updates_in_turns();
+  schedule.weights.policy = WeightPolicy::kFlush;
+  const Timeline timeline = run(schedule, "F=1,B=2,U=1");
   CHECK(span_of(timeline, "1U0").end == 6 * kMillisecond);
   CHECK(timeline.makespan == 16 * kMillisecond);
   CHECK(timeline.step_time == 3 * kMillisecond);

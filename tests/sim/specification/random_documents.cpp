@@ -57,9 +57,10 @@ class DocumentDraw {
       }
     }
     for (std::int32_t to = 1; s.num_stages > 2 && chance_once_ && to < s.num_stages; ++to) {
-      s.stage_edges.emplace_back(StageId{to - 1}, StageId{to});
+      if (!s.stage_edges) s.stage_edges.emplace();
+      s.stage_edges->emplace_back(StageId{to - 1}, StageId{to});
       if (to > 1 && chance(2))
-        s.stage_edges.emplace_back(StageId{static_cast<std::int32_t>(number(0, to - 2))}, StageId{to});
+        s.stage_edges->emplace_back(StageId{static_cast<std::int32_t>(number(0, to - 2))}, StageId{to});
     }
   }
 
@@ -83,14 +84,14 @@ class DocumentDraw {
     for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
       level.push_back(std::ranges::find(stages, StageId{stage}) != stages.end() ? 1 : number(0, 2));
     }
-    s.stage_edges.clear();
+    auto& edges = s.stage_edges.emplace();
     for (std::size_t from = 0; from < level.size(); ++from) {
       for (std::size_t to = 0; to < level.size(); ++to) {
         if (level[from] >= level[to] || chance(3)) continue;
-        s.stage_edges.emplace_back(StageId{static_cast<std::int32_t>(from)}, StageId{static_cast<std::int32_t>(to)});
+        edges.emplace_back(StageId{static_cast<std::int32_t>(from)}, StageId{static_cast<std::int32_t>(to)});
       }
     }
-    return !s.stage_edges.empty();
+    return !edges.empty();
   }
 
   void draw_parts() {

@@ -254,7 +254,13 @@ class Run:
             out["step_time"] = nearest(max(m[-1][0] for m in full) - max(m[0][0] for m in full), out["updates"] - 1)
         updates = range(out["updates"])
         if any(sim.policy(s, u) != "flush" for s in range(sim.stages) for u in list(updates) + [10**9]):
-            out["utilization"] = self.steady(marks) or out["utilization"]
+            out["step_time"] = nearest(span, out["updates"])
+            steady = self.steady(marks)
+            if steady:
+                times = [m[-1][0] - m[0][0] for m in steady]
+                out["utilization"] = sum(m[-1][1] - m[0][1] for m in steady) / sum(times)
+                out["step_time"] = max(nearest(time * len(every), (len(m) - 1) * out["updates"])
+                                       for time, m, every in zip(times, steady, marks))
         return out
 
     def marks(self, d):
@@ -267,6 +273,7 @@ class Run:
 
     @staticmethod
     def steady(marks):
+        """Of every device the updates that count, from the first to the last; None without any."""
         marks = [m[:[x[2] for x in m].index(False)] if False in [x[2] for x in m] else m for m in marks]
         if any(len(m) < 2 for m in marks):
             return None
@@ -281,6 +288,5 @@ class Run:
                 if run >= q:
                     count = (run + q) // q * q
                     break
-        begins = [m[len(m) - 1 - count] if count else m[0] for m in marks]
-        time = sum(m[-1][0] - b[0] for m, b in zip(marks, begins))
-        return sum(m[-1][1] - b[1] for m, b in zip(marks, begins)) / time if time else None
+        counted = [m[len(m) - 1 - count:] if count else m for m in marks]
+        return counted if any(m[-1][0] > m[0][0] for m in counted) else None

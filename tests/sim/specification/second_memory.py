@@ -228,7 +228,7 @@ class Memory:
             self.change("transfer", m.size)
         left = size - sum(m.size for m in sent)
         here = s.given + self.leaves(s)
-        if self.sim.doc.get("stage_edges"):
+        if "stage_edges" in self.sim.doc:
             left = size * here if here else max(0, left)
         self.change("transfer", left)
 
@@ -236,7 +236,7 @@ class Memory:
         """Of the values that several stages give for one, one is left."""
         came = sum(m.size for m in self.sim.values if m.taker == s.at and m.buffered)
         more = came + size * (s.taken + bool(s.values and not self.sim.case["routes"]) - 1)
-        if self.sim.doc.get("stage_edges") and more > 0:
+        if "stage_edges" in self.sim.doc and more > 0:
             self.change("transfer", -more)
 
     def leaves(self, s):

@@ -18,7 +18,7 @@ class Simulator:
         self.runtime = case["runtime"]
         self.places = doc["placement"]
         self.holders = [(r, s, d) for r, rep in enumerate(self.places) for s, ds in enumerate(rep) for d in ds]
-        edges = doc.get("stage_edges") or [[s, s + 1] for s in range(self.stages - 1)]
+        edges = doc.get("stage_edges", [[s, s + 1] for s in range(self.stages - 1)])
         self.before = [sorted(a for a, b in edges if b == s) for s in range(self.stages)]
         self.after = [sorted(b for a, b in edges if a == s) for s in range(self.stages)]
         self.segment = [(False, False)] * self.stages  # takes from, passes to a neighbour in its segment
@@ -187,11 +187,12 @@ class Simulator:
             if step.first_half:
                 continue
             done = set()
-            for holder, update in finished:
-                flush = {h for h in held if self.policy(h[1], update) == "flush"}
-                new = lambda h, op, number: out.append(Step(h[0], h[1], op, number, 1, None, None))
+            new = lambda h, op, number: out.append(Step(h[0], h[1], op, number, 1, None, None))
+            for holder, _ in finished:
                 if holder in no_reduce:
                     new(holder, "REDUCE_GRAD", None)
+            for holder, update in finished:
+                flush = {h for h in held if self.policy(h[1], update) == "flush"}
                 if holder not in flush:
                     if holder in no_update:
                         new(holder, "U", update)
@@ -301,13 +302,12 @@ class Simulator:
                 for k, j, _ in self.all_parts(step):
                     giver["B" if step.backward else step.op, step.stage, k, j] = step.at
         self.extra_edges, by_text = {}, {s.text(): s.at for s in self.steps}
-        self.carried = {}  # §5.3: bytes by both ends
         for edge in self.doc.get("extra_edges", []):
             before, after = (by_text[parse(e)[0].text()] for e in edge[:2])
-            self.extra_edges.setdefault(after, []).append(before)
+            carried = None  # §5.3: bytes, of each edge for itself
             for what in edge[2:]:
-                size = sum(self.memory[s][kind[:-1]] for kind, stages in what.items() for s in stages) if self.memory else 0
-                self.carried[before, after] = self.carried.get((before, after), 0) + size
+                carried = sum(self.memory[s][kind[:-1]] for kind, stages in what.items() for s in stages) if self.memory else 0
+            self.extra_edges.setdefault(after, []).append((before, carried))
         plain = "latency" if self.comm else "end"
         for step in self.steps:
             stages, op = [], "B" if step.backward else step.op
@@ -321,7 +321,7 @@ class Simulator:
                     source = giver[op, s, k, j]
                     if self.steps[source].device != step.device and source not in sources:
                         sources.append(source)
-                    if self.doc.get("stage_edges") and self.steps[source].device == step.device:
+                    if "stage_edges" in self.doc and self.steps[source].device == step.device:
                         self.beside(self.steps[source], step, (k, j))
             step.waits = [["message" if self.case["routes"] else plain, s] for s in sources]
             step.values = sources
@@ -331,12 +331,14 @@ class Simulator:
                 if self.reads(reader, load):
                     reader.waits.append(["load", load.at])
                     break
-        for after, befores in self.extra_edges.items():
+        for after, edges in self.extra_edges.items():
             step = self.steps[after]
+            far = [(b, c) for b, c in sorted(edges, key=lambda e: e[0]) if self.steps[b].device != step.device]
             teacher = lambda b: self.taught(self.steps[b]) and self.taught(step)
-            kind = lambda b: "message" if self.case["routes"] and ((b, after) in self.carried or teacher(b)) else plain
-            step.values = step.values + [b for b in befores if teacher(b) and self.steps[b].device != step.device]
-            step.waits += [[kind(b), b] for b in sorted(befores) if self.steps[b].device != step.device]
+            step.values = step.values + [b for b, _ in far if teacher(b)]
+            for b, c in far:
+                message = self.case["routes"] and (c is not None or teacher(b))
+                step.waits.append(["message", b, c] if message else [plain, b])
 
     def beside(self, giver, taker, part):
         first = lambda step: next((k, j) for k, j, _ in self.all_parts(step))
@@ -358,7 +360,7 @@ class Simulator:
         for giver, taker, i in pending:
             g, t = self.steps[giver], self.steps[taker]
             size = 0
-            carried = self.carried.get((giver, taker))
+            carried = t.waits[i].pop() if len(t.waits[i]) > 2 else None
             for k, j, part in self.all_parts(g) if self.memory and carried is None else []:
                 if k in t.microbatches() and t.cut in (None, j):
                     size += self.share(part, self.memory[g.stage]["input_grad" if g.backward else "output"])

@@ -72,13 +72,27 @@ StageMemory random_bytes(std::mt19937_64& random) {
   return memory;
 }
 
-/// What a stage receives is what the one before it sends, in a chain; branching stages keep sizes of their own.
+/// In a graph all values have one size, those that no edge brings or takes have none.
+void match_graph(const Schedule& schedule, std::vector<StageMemory>& memory) {
+  if (memory.empty()) return;
+  const std::int64_t size = memory.front().output_bytes;
+  for (StageMemory& stage : memory) {
+    stage.input_bytes = stage.input_grad_bytes = stage.output_bytes = stage.output_grad_bytes = 0;
+  }
+  for (const auto& [from, to] : *schedule.stage_edges) {
+    memory[index(from)].output_bytes = memory[index(from)].output_grad_bytes = size;
+    memory[index(to)].input_bytes = memory[index(to)].input_grad_bytes = size;
+  }
+}
+
+/// What a stage receives is what the one before it sends.
 void match_sizes(const Schedule& schedule, std::vector<StageMemory>& memory) {
+  if (schedule.stage_edges) return match_graph(schedule, memory);
   for (std::size_t stage = 0; stage < memory.size(); ++stage) {
     if (stage == 0) memory[stage].input_bytes = memory[stage].input_grad_bytes = 0;
     if (stage + 1 == memory.size()) memory[stage].output_bytes = memory[stage].output_grad_bytes = 0;
     if (stage + 1 < memory.size()) memory[stage].logit_bytes = 0;
-    if (stage == 0 || !schedule.stage_edges.empty()) continue;
+    if (stage == 0) continue;
     memory[stage].input_bytes = memory[stage].input_grad_bytes = memory[stage - 1].output_bytes;
   }
 }

@@ -181,16 +181,34 @@ TEST_CASE("samples are divided, unless asked for, only where each part keeps 409
   const auto plans = [&](const std::string& options) {
     return nlohmann::json::parse(run_command(plan + options, scratch.path()).out);
   };
-  CHECK(plans("").at("setups") == 2);  // 8192 tokens: degrees 1 and 2
-  CHECK(plans("--sequence 4096").at("setups") == 1);
+  CHECK(plans("").at("setups") == 4);  // 8192 tokens: degrees 1 and 2, with and without sequence parallelism
+  CHECK(plans("--sequence 4096").at("setups") == 2);
   const auto halves = plans("--cp 2").at("best")[0];
   CHECK(halves.at("context") == 2);
   CHECK(plans("--sequence 4096 --cp 4").at("best")[0].at("context") == 4);
   const CommandResult simulated = run_command(
-      "plumbline simulate 1f1b -p 1 -m 4 --network llama3-8b --cluster h100-1x8 --tp 2 --sequence-parallel --cp 2 "
-      "--microbatch-size 1 --memory-limit 400GB --summary --json -",
+      std::string("plumbline simulate 1f1b -p 1 -m 4 --network llama3-8b --cluster h100-1x8 --tp 2 --cp 2 ") +
+          (halves.at("sequence_parallel") ? "--sequence-parallel " : "") +
+          "--microbatch-size 1 --memory-limit 400GB --summary --json -",
       scratch.path());
   CHECK(nlohmann::json::parse(simulated.out).at("step_time_ns") == halves.at("step_time_ns"));
+}
+
+TEST_CASE("no command is faster than a proved plan of the same degrees, with or without sequence parallelism") {
+  const ScratchDirectory scratch;
+  const auto step = [&](const std::string& command) {
+    const auto answer = nlohmann::json::parse(run_command(command + " --json -", scratch.path()).out);
+    return (answer.contains("best") ? answer.at("best")[0] : answer).at("step_time_ns").get<std::int64_t>();
+  };
+  const std::string job = " --network gpt2-small --cluster a100-1x2 --tp 2 --microbatch-size 1 ";
+  const std::int64_t planned =
+      step("plumbline plan --batch 4 --pp 1 --dp 1 --recompute none --zero 0 --schedule 1f1b" + job);
+  std::int64_t fastest = 0;
+  for (const char* norms : {"", "--sequence-parallel"}) {
+    const std::int64_t found = step("plumbline simulate 1f1b -p 1 -m 4 --summary" + job + norms);
+    fastest = fastest == 0 ? found : std::min(fastest, found);
+  }
+  CHECK(planned == fastest);
 }
 
 TEST_CASE("what would help is printed with the step time that it gives") {

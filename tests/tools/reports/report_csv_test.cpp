@@ -18,11 +18,20 @@ TEST_CASE("the CSV of two devices and two microbatches has a row per span, cause
   CHECK(csv == golden("reports/two_by_two.csv", csv));
 }
 
+TEST_CASE("rows of the CSV that differ in slice or pair alone, or in what a number counts, differ") {
+  Timeline timeline;
+  timeline.spans = {{.action = {.op = Op::kF, .overlaps_next = 1, .slice = 2}, .start = 4, .end = 8},
+                    {.action = {.op = Op::kX, .microbatch = MicrobatchId{3}}, .start = 4, .end = 8}};
+  const std::string csv = csv_report(timeline);
+  CHECK(csv.find(",2,1,0F0.2\n") != std::string::npos);
+  CHECK(csv.find(",,0,0X3\n") != std::string::npos);
+}
+
 TEST_CASE("ticks of a fraction of a nanosecond are rounded to whole nanoseconds") {
   Timeline timeline;
   timeline.base.ticks_per_ns = 3;
   timeline.spans = {{.action = {.op = Op::kF}, .start = 4, .end = 8, .idle_before = 4}};
-  CHECK(csv_report(timeline).find("0,compute,F,0,0,0,1,3,1,compute\n") != std::string::npos);
+  CHECK(csv_report(timeline).find("0,compute,F,0,0,0,1,3,1,compute,,0,0F0\n") != std::string::npos);
 }
 
 }  // namespace

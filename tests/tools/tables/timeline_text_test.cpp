@@ -32,19 +32,22 @@ TEST_CASE("a utilization of whole steady periods is told as one, that of the mak
   timeline.utilization = 0.8;
   CHECK(figures_text(timeline).find("80.00 %\n") != std::string::npos);
   timeline.utilization = 1;
+  timeline.asynchronous = true;
+  timeline.steady = true;
   CHECK(figures_text(timeline).find("100.00 % in the steady state\n") != std::string::npos);
 }
 
-TEST_CASE("a step time below the work of an update says why") {
+TEST_CASE("the step time of an asynchronous run says whether it is that of the steady state") {
   Timeline timeline;
   timeline.makespan = 50 * timeline.base.ticks_per_ns;
   timeline.updates = 2;
-  timeline.devices.resize(2);
-  for (DeviceSummary& device : timeline.devices) device.busy = 48 * timeline.base.ticks_per_ns;
-  timeline.step_time = 22 * timeline.base.ticks_per_ns;
-  CHECK(figures_text(timeline).find("22 ns, less than the 24 ns of work in an update") != std::string::npos);
-  timeline.step_time = 24 * timeline.base.ticks_per_ns;
-  CHECK(figures_text(timeline).find("24 ns\n") != std::string::npos);
+  timeline.step_time = 25 * timeline.base.ticks_per_ns;
+  CHECK(figures_text(timeline).find("25 ns\n") != std::string::npos);
+  timeline.asynchronous = true;
+  CHECK(figures_text(timeline).find("25 ns, a share of the makespan, because no steady state is reached") !=
+        std::string::npos);
+  timeline.steady = true;
+  CHECK(figures_text(timeline).find("25 ns in the steady state\n") != std::string::npos);
 }
 
 TEST_SUITE_END();

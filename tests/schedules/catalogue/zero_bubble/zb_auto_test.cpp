@@ -88,6 +88,13 @@ TEST_CASE("the searched order is as long as the released scheduler's at every li
   CHECK(span(example(12)) == 93);
 }
 
+TEST_CASE("zb-auto proves the order of four devices and eight microbatches that the released linear program finds") {
+  const Schedule schedule =
+      generate("zb-auto", {.num_devices = 4, .num_microbatches = 8, .costs = stage_costs(5, 6, 4), .memory_limit = 16});
+  CHECK(span(schedule) == 125);
+  CHECK(schedule.parameters.at("search_span_ms") == schedule.parameters.at("search_bound_ms"));
+}
+
 TEST_CASE("the hyper-parameters of the search have the effect that the released scheduler's have") {
   for (const std::string gap : {"yes", "no"}) {
     for (const std::string skip : {"yes", "no"}) {
