@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/ground/reader_limits.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
@@ -77,6 +78,25 @@ TEST_CASE("SECURITY.md tells the limit of every kind of file") {
     CAPTURE(cells);
     CHECK(cells.find("| " + size) != std::string::npos);
   }
+}
+
+TEST_CASE("SECURITY.md tells every limit of the readers, and no other one") {
+  const std::string page = read_text_file(in_source("SECURITY.md"));
+  const std::size_t begin = page.find("\n| what a reader takes | at most |\n");
+  REQUIRE(begin != std::string::npos);
+  const std::string table = page.substr(begin + 1, page.find("\n\n", begin + 1) - begin);
+  std::string expected = "| what a reader takes | at most |\n|---|---|\n";
+  for (const ReaderLimit& limit : kReaderLimits) {
+    std::string most = std::to_string(limit.most);
+    for (std::size_t at = most.size(); at > 3; at -= 3) most.insert(at - 3, ",");
+    most += " " + std::string(limit.unit);
+    if (limit.unit == "bytes" && limit.most % kGibibyte == 0) most = std::to_string(limit.most / kGibibyte) + " GiB";
+    if (limit.unit == "bytes" && limit.most % kGibibyte != 0 && limit.most % kMebibyte == 0) {
+      most = std::to_string(limit.most / kMebibyte) + " MiB";
+    }
+    expected += "| " + std::string(limit.what) + " | " + most + " |\n";
+  }
+  CHECK(table == expected);
 }
 
 TEST_CASE("directories and files that are not there are refused by name") {
