@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/ground/given_files.hpp"
 #include "models/ground/reader_limits.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/scratch_directory.hpp"
@@ -97,6 +98,42 @@ TEST_CASE("SECURITY.md tells every limit of the readers, and no other one") {
     expected += "| " + std::string(limit.what) + " | " + most + " |\n";
   }
   CHECK(table == expected);
+}
+
+TEST_CASE("a pipe that a document names is refused at once, and one that a user names is read") {
+  const ScratchDirectory scratch;
+  const std::filesystem::path pipe = scratch.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  {
+    const GivenFiles named(FileReach::kRegular);
+    CHECK(error_message([&] { read_text_file(pipe); }) ==
+          pipe.string() + ": is a pipe or a terminal, expected a regular file where a document names it");
+    CHECK(read_text_file(scratch.write("text", "abc")) == "abc");
+    CHECK(read_text_file("/dev/null").empty());
+  }
+  std::thread writer([&] { std::ofstream(pipe) << "abc"; });
+  CHECK(read_text_file(pipe) == "abc");
+  writer.join();
+}
+
+TEST_CASE("where only given texts may be read, the disk is as good as empty") {
+  const ScratchDirectory scratch;
+  const std::filesystem::path file = scratch.write("text.json", "of the disk");
+  const TextsByName texts{{"given.json", "of the request"}};
+  const GivenFiles given({.texts = &texts, .reach = FileReach::kGiven});
+  CHECK(read_text_file("given.json") == "of the request");
+  CHECK(file_exists("given.json"));
+  CHECK(error_message([&] { read_text_file(file); }) ==
+        file.string() + ": is no text of the request, expected one of its 'files', because nothing else may be read");
+  CHECK(error_message([&] { folder_entries(scratch.path(), 9); }).find("is no text of the request") !=
+        std::string::npos);
+  CHECK_FALSE(file_exists(file));
+  CHECK_FALSE(is_folder(scratch.path()));
+  {
+    const GivenFiles inner(FileReach::kAll);
+    CHECK_FALSE(file_exists(file));
+    CHECK(file_exists("given.json"));
+  }
 }
 
 TEST_CASE("directories and files that are not there are refused by name") {
