@@ -5,14 +5,22 @@
 #include <numeric>
 #include <vector>
 
+#include "models/ground/reader_limits.hpp"
+
 namespace plumb {
 namespace {
 
 /// A line with more names than that is no help; it shows the nearest few of them.
 constexpr std::size_t kMostListed = 40;
 constexpr std::size_t kExamples = 5;
+/// No name of ours is as long; what is compared with them letter by letter is cut here.
+constexpr std::size_t kLongestCompared = 256;
+/// What is kept of the end of a message that is too long: there stands what was expected.
+constexpr std::size_t kMessageEnd = 512;
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  a = a.substr(0, kLongestCompared);
+  b = b.substr(0, kLongestCompared);
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -60,6 +68,18 @@ std::size_t shown_bytes(std::string_view text, std::size_t at) {
   return is_control || is_overlong || is_no_character ? 0 : length;
 }
 
+/// `message` without its middle where it is too long, because it quotes long input.
+std::string shortened(std::string_view message) {
+  if (message.size() <= kMessageText.most) return std::string(message);
+  const auto is_inside = [&](std::size_t at) { return (byte_at(message, at) & 0xC0U) == 0x80; };
+  std::size_t end = static_cast<std::size_t>(kMessageText.most) - 2 * kMessageEnd;
+  std::size_t begin = message.size() - kMessageEnd;
+  while (end > 0 && is_inside(end)) --end;
+  while (begin < message.size() && is_inside(begin)) ++begin;
+  return std::string(message.substr(0, end)) + " [... " + std::to_string(begin - end) + " more bytes ...] " +
+         std::string(message.substr(begin));
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -80,10 +100,10 @@ std::string printable(std::string_view text) {
   return line;
 }
 
-Error::Error(std::string_view message) : std::runtime_error(printable(message)) {}
+Error::Error(std::string_view message) : std::runtime_error(printable(shortened(message))) {}
 
 Errors::Errors(const std::vector<std::string>& messages) : Error(messages.front()) {
-  for (const std::string& message : messages) messages_.push_back(printable(message));
+  for (const std::string& message : messages) messages_.push_back(printable(shortened(message)));
 }
 
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates) {

@@ -1,22 +1,27 @@
 #include "models/ground/given_files.hpp"
 
+#include <algorithm>
+
 namespace plumb {
 namespace {
 
-thread_local const TextsByName* texts_of_thread = nullptr;
+thread_local ReadableFiles files_of_thread;
 
 }  // namespace
 
-GivenFiles::GivenFiles(const TextsByName* files) : outer_(texts_of_thread) { texts_of_thread = files; }
+GivenFiles::GivenFiles(const ReadableFiles& files) : outer_(files_of_thread) {
+  files_of_thread = {.texts = files.texts, .reach = std::max(files.reach, outer_.reach)};
+}
 
-GivenFiles::~GivenFiles() { texts_of_thread = outer_; }
+GivenFiles::~GivenFiles() { files_of_thread = outer_; }
 
-const TextsByName* GivenFiles::current() { return texts_of_thread; }
+const ReadableFiles& GivenFiles::current() { return files_of_thread; }
 
 const std::string* GivenFiles::find(std::string_view name) {
-  if (texts_of_thread == nullptr) return nullptr;
-  const auto found = texts_of_thread->find(name);
-  return found == texts_of_thread->end() ? nullptr : &found->second;
+  const TextsByName* texts = files_of_thread.texts;
+  if (texts == nullptr) return nullptr;
+  const auto found = texts->find(name);
+  return found == texts->end() ? nullptr : &found->second;
 }
 
 }  // namespace plumb

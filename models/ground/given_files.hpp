@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -8,24 +9,39 @@ namespace plumb {
 
 using TextsByName = std::map<std::string, std::string, std::less<>>;
 
+/// What is read of the disk beside texts that stand in for files; later ones are stricter.
+enum class FileReach : std::uint8_t {
+  kAll,      ///< what a user names may also be a pipe
+  kRegular,  ///< what a document names: another document's pipe would be waited for
+  kGiven     ///< nothing
+};
+
+/// What a thread reads. The map must outlive it.
+struct ReadableFiles {
+  const TextsByName* texts = nullptr;  ///< that stand in for files; null: none
+  FileReach reach = FileReach::kAll;
+};
+
 /// Texts that stand in for files: where a program without a disk, such as a page in a browser, is given documents.
 ///
-/// While an object lives, `read_text_file` and `file_exists` of its thread look here first, by the whole name. Objects
-/// nest; the innermost one counts. The map must outlive the object.
+/// While an object lives, the functions of `text_file.hpp` of its thread look here first, by the whole name, and read
+/// of the disk what is within reach. Objects nest; the innermost texts and the strictest reach count.
 class GivenFiles {
  public:
-  explicit GivenFiles(const TextsByName* files);
+  explicit GivenFiles(const ReadableFiles& files);
+  /// With the texts that are in force.
+  explicit GivenFiles(FileReach reach) : GivenFiles({.texts = current().texts, .reach = reach}) {}
   GivenFiles(const GivenFiles&) = delete;
   GivenFiles& operator=(const GivenFiles&) = delete;
   ~GivenFiles();
 
-  /// Of this thread, for another one that works for it; null: none.
-  static const TextsByName* current();
+  /// Of this thread, for another one that works for it.
+  static const ReadableFiles& current();
   /// Null where no text stands in for `name`.
   static const std::string* find(std::string_view name);
 
  private:
-  const TextsByName* outer_;
+  ReadableFiles outer_;
 };
 
 }  // namespace plumb

@@ -4,19 +4,19 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <memory_resource>
+#include <unordered_set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
 #include "models/ground/mistakes.hpp"
+#include "models/ground/reader_limits.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::size_t kMostLevels = 200;
-constexpr std::int64_t kMostMembers = 10000;  // every key is compared with those before it
 
 using Kind = JsonValue::Kind;
 
@@ -188,14 +188,15 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     const auto node = static_cast<std::uint32_t>(tree_.nodes.size());
     const std::uint32_t begin = add(kind).begin;
     open_.push_back(node);
-    if (open_.size() > kMostLevels) {
-      throw Error(tree_.place(begin) + ": nested too deeply, expected at most " + std::to_string(kMostLevels) +
+    if (open_.size() > kJsonLevels.most) {
+      throw Error(tree_.place(begin) + ": nested too deeply, expected at most " + std::to_string(kJsonLevels.most) +
                   " levels");
     }
     return true;
   }
 
   bool close() {
+    keys_.erase(open_.back());
     tree_.nodes[open_.back()].extent = static_cast<std::uint32_t>(tree_.nodes.size());
     open_.pop_back();
     last_end_ = static_cast<std::uint32_t>(read_ - tree_.text.data());
@@ -203,17 +204,34 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void refuse_repeated(const std::string& key, std::uint32_t begin) {
+    if (is_repeated()) throw Error(tree_.place(begin) + ": repeated key '" + key + "'");
+    if (++tree_.nodes[open_.back()].size > static_cast<std::int64_t>(kJsonMembers.most)) {
+      throw Error(tree_.place(begin) + ": object has too many keys, expected at most " +
+                  std::to_string(kJsonMembers.most));
+    }
+  }
+
+  /// Whether the last node, a key, stands in its object already. Objects of many keys are looked up in a table.
+  bool is_repeated() {
+    constexpr std::int64_t kFewKeys = 32;
+    const std::uint32_t object = open_.back();
     const auto last = static_cast<std::uint32_t>(tree_.nodes.size() - 1);
-    for (std::uint32_t k = open_.back() + 1; k < last; k = tree_.after(k + 1)) {
-      if (tree_.string_of(k) == key) throw Error(tree_.place(begin) + ": repeated key '" + key + "'");
+    if (tree_.nodes[object].size < kFewKeys) {
+      for (std::uint32_t k = object + 1; k < last; k = tree_.after(k + 1)) {
+        if (tree_.string_of(k) == tree_.string_of(last)) return true;
+      }
+      return false;
     }
-    if (++tree_.nodes[open_.back()].size > kMostMembers) {
-      throw Error(tree_.place(begin) + ": object has too many keys, expected at most " + std::to_string(kMostMembers));
+    const auto [keys, is_new] = keys_.try_emplace(object);
+    if (is_new) {
+      for (std::uint32_t k = object + 1; k < last; k = tree_.after(k + 1)) keys->second.insert(tree_.string_of(k));
     }
+    return !keys->second.insert(tree_.string_of(last)).second;
   }
 
   Tree& tree_;
   const char* read_;
+  std::map<std::uint32_t, std::unordered_set<std::string_view>> keys_;  ///< of open objects with many
   std::uint32_t last_end_ = 0;
   std::vector<std::uint32_t> open_;
 };

@@ -46,7 +46,8 @@ class OpenedFile {
   /// What stands behind /dev/stdin may be a socket, which has no name that could be opened.
   static int opened(const std::filesystem::path& path) {
     if (path == "/dev/stdin") return ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool waits = GivenFiles::current().reach == FileReach::kAll;  // for who writes to a pipe
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));
   }
 
   int descriptor_;
@@ -66,11 +67,20 @@ void check_size(const std::string& name, std::size_t bytes, const FileKind& kind
               ") of at most " + limit_text(kind.most_bytes));
 }
 
-/// /dev/zero and its like never end. What a terminal gives does, and /dev/null has nothing.
-bool is_endless_device(const struct stat& status, int descriptor) {
-  if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) return false;
-  const bool is_null = S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
-  return !is_null && ::isatty(descriptor) == 0;
+/// Throws `Error` for what never ends, as /dev/zero and its like (what a terminal gives does, and /dev/null has
+/// nothing), and for a pipe that a document names.
+void check_ends(const std::string& name, const struct stat& status, int descriptor) {
+  if (S_ISREG(status.st_mode) || (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3))) return;
+  const bool is_device = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode);
+  if (is_device && ::isatty(descriptor) == 0) throw Error(name + ": is a device, expected a file");
+  if (GivenFiles::current().reach == FileReach::kAll) return;
+  throw Error(name + ": is a pipe or a terminal, expected a regular file where a document names it");
+}
+
+bool reads_disk() { return GivenFiles::current().reach != FileReach::kGiven; }
+
+[[noreturn]] void throw_not_given(const std::string& name) {
+  throw Error(name + ": is no text of the request, expected one of its 'files', because nothing else may be read");
 }
 
 }  // namespace
@@ -81,11 +91,12 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
     check_size(name, given->size(), kind);
     return *given;
   }
+  if (!reads_disk()) throw_not_given(name);
   if (is_folder(path)) throw Error(name + ": is a directory, expected a file");
   const OpenedFile file(path);
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) throw Error(name + ": cannot read: " + std::strerror(errno));
-  if (is_endless_device(status, file.descriptor())) throw Error(name + ": is a device, expected a file");
+  check_ends(name, status, file.descriptor());
   const bool knows_size = S_ISREG(status.st_mode);
   const auto known = knows_size ? static_cast<std::size_t>(status.st_size) : std::size_t{0};
   check_size(name, known, kind);
@@ -106,15 +117,16 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
 
 bool file_exists(const std::filesystem::path& path) {
   std::error_code ignored;
-  return GivenFiles::find(path.string()) != nullptr || std::filesystem::exists(path, ignored);
+  return GivenFiles::find(path.string()) != nullptr || (reads_disk() && std::filesystem::exists(path, ignored));
 }
 
 bool is_folder(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
+  return reads_disk() && std::filesystem::is_directory(path, ignored);
 }
 
 std::vector<std::string> folder_entries(const std::filesystem::path& path, std::size_t most) {
+  if (!reads_disk()) throw_not_given(path.string());
   std::vector<std::string> names;
   std::error_code failed;
   for (std::filesystem::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed)) {

@@ -22,6 +22,11 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
+bool is_of_name(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
+         letter == '_' || letter == '.' || letter == '-';
+}
+
 /// Digits may be grouped: 1_000_000.
 std::string without_groups(std::string text) {
   std::erase(text, '_');
@@ -93,7 +98,10 @@ std::string Settings::text(std::string_view name, std::string_view otherwise) co
     if (unknown.find_first_not_of("0123456789") == std::string::npos) {
       fail(name, "argument " + unknown + " of the script is not known, expected all of them with --job-args");
     }
-    fail(name, "the value of " + unknown + " is not in this file, expected it with --job-set " + unknown + "=VALUE");
+    // What is suggested may be pasted into a shell, so it holds nothing but a name.
+    const bool is_name = std::ranges::all_of(unknown, is_of_name);
+    fail(name, "the value of " + unknown + " is not in this file, expected " +
+                   (is_name ? "it with --job-set " + unknown + "=VALUE" : "a number or a word"));
   }
   return value;
 }

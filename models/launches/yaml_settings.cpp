@@ -6,14 +6,11 @@
 #include <yaml-cpp/yaml.h>
 
 #include "models/ground/error.hpp"
+#include "models/ground/reader_limits.hpp"
 #include "models/launches/config_settings.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::size_t kMostYamlValues = 100'000;
-constexpr int kDeepestYaml = 64;
-constexpr std::size_t kLongestYaml = std::size_t{1} << 22U;
 
 /// Tables whose keys say nothing without them.
 constexpr std::array<std::string_view, 10> kGeneralTables{
@@ -37,8 +34,8 @@ class YamlWalk {
  public:
   explicit YamlWalk(const std::string& name) : settings_(name) {}
 
-  void walk(const YAML::Node& node, const std::string& table, const std::string& leaf, int depth) {
-    if (depth > kDeepestYaml || ++count_ > kMostYamlValues) {
+  void walk(const YAML::Node& node, const std::string& table, const std::string& leaf, std::uint64_t depth) {
+    if (depth > kConfigLevels.most || ++count_ > kConfigValues.most) {
       throw Error(settings_.source() + ": expected a configuration of fewer tables and values");
     }
     if (node.IsMap()) {
@@ -90,13 +87,13 @@ class YamlWalk {
 
   Settings settings_;
   std::map<std::string, int> ranks_;
-  std::size_t count_ = 0;
+  std::uint64_t count_ = 0;
 };
 
 }  // namespace
 
 Settings settings_of_yaml(std::string_view text, const std::string& name) {
-  if (text.size() > kLongestYaml) throw Error(name + ": expected a configuration of at most 4 MiB");
+  if (text.size() > kYamlText.most) throw Error(name + ": expected a configuration of at most 4 MiB");
   try {
     YamlWalk walk(name);
     const YAML::Node root = YAML::Load(std::string(text));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/reader_limits.hpp"
 
 namespace plumb {
 namespace {
@@ -152,6 +153,9 @@ class RuleLines {
 
   void open(Kind kind, std::string name, std::string_view value) {
     open_.push_back(rules_.statements.size());
+    if (open_.size() > kRuleBlocks.most) {  // each is run by a function that calls itself
+      fail("nested too deeply, expected at most " + std::to_string(kRuleBlocks.most) + " blocks in each other");
+    }
     add(kind, std::move(name), value, {});
   }
 
@@ -209,6 +213,7 @@ class RuleLines {
 }  // namespace
 
 PhaseRules phase_rules_from_text(std::string_view text, std::string_view file_name) {
+  if (text.size() > kRulesText.most) throw Error(std::string(file_name) + ": expected rules of at most 4 MiB");
   RuleLines lines(file_name);
   while (!text.empty()) {
     const std::size_t end = text.find('\n');

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/ground/reader_limits.hpp"
 #include "schedules/phases/phase_passes.hpp"
 
 namespace plumb {
 namespace {
-
-constexpr std::int64_t kMostExpanded = 20'000'000;
 
 /// Expands the rules of one device.
 class PhaseWriter {
@@ -55,8 +54,8 @@ class PhaseWriter {
   }
 
   void step(const std::string& where) {
-    if (++steps_ > kMostExpanded) {
-      throw Error(where + ": expected at most " + std::to_string(kMostExpanded) + " passes");
+    if (++steps_ > kRulePasses.most) {
+      throw Error(where + ": expected at most " + std::to_string(kRulePasses.most) + " passes");
     }
   }
 
@@ -246,7 +245,7 @@ class PhaseWriter {
   bool waits_for_half_ = false;
   bool has_updates_ = false;
   bool has_reductions_ = false;
-  std::int64_t steps_ = 0;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Network network = smallest_network();
   static TextsByName files{{kShardName, shard_of(network)}};
   files[kIndexName] = std::string(testing::text_of(data, size));
-  const GivenFiles given(&files);
+  const GivenFiles given({.texts = &files});
   return testing::read_or_refuse([&] { return read_weights(kIndexName, network); },
                                  [](const NamedValues& values) {
                                    std::size_t expected = 0;

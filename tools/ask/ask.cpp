@@ -96,7 +96,7 @@ ExitStatus ask(std::string_view text, std::string& document) {
   Request request = request_from_json(text);
   const AskedQuestionPtr question = asked_question(request.ask);
   settle_wanted(request, question->parts());
-  const GivenFiles files(&request.files);
+  const GivenFiles files(request.readable());
   const CollectedNotes notes;
   take_request(question->options(), request);
   answer.command = command_of(question->options(), request);

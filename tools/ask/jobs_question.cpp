@@ -10,6 +10,7 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/coarse_clock.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 #include "models/ground/text_file.hpp"
 #include "tools/ask/plan_search_question.hpp"
 #include "tools/plans/job_list.hpp"
@@ -111,6 +112,7 @@ class PlansOfJobs {
     if (question.job.network.empty() || !question.job.batch) {
       throw Error("job '" + job.name + "': expected a \"network\" with a \"batch\", or measured \"choices\"");
     }
+    const GivenFiles named(FileReach::kRegular);
     try {
       const PreparedPlanSearch prepared(std::move(question));
       const FoundPlans plans = prepared.search({});

@@ -90,6 +90,9 @@ Request request_from_json(std::string_view text) {
       request.want = field_of(name, value).values;
     } else if (name == "files") {
       request.files = files_of(value);
+    } else if (name == "only_files") {
+      if (!value.is_boolean()) throw Error("request: 'only_files' is no truth value, expected true or false");
+      request.only_files = value.get<bool>();
     } else if (!value.is_null() && value != false) {
       request.fields.push_back(field_of(name, value));
     }

@@ -23,8 +23,13 @@ struct Request {
   std::vector<Field> fields;      ///< options; those that are false or null are left out
   std::vector<std::string> want;  ///< parts of the answer
   TextsByName files;              ///< texts that stand in for files
+  bool only_files = false;        ///< nothing else is read
 
   bool wants(std::string_view part) const;
+  /// What the answer may read (`GivenFiles`); the request must outlive it.
+  ReadableFiles readable() const {
+    return {.texts = &files, .reach = only_files ? FileReach::kGiven : FileReach::kAll};
+  }
 };
 
 /// Reads a request. Throws `Error` with line and column for broken JSON, and with the name of a field whose value is of

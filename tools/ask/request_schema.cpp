@@ -60,12 +60,14 @@ SchemaJson parts_schema(const std::vector<std::string_view>& parts) {
 
 SchemaJson question_schema(const NamedQuestion& named) {
   const OptionTable& options = named.question->options();
-  SchemaJson properties = {{"version", {{"const", 1}}},
-                           {"ask", {{"const", named.name}}},
-                           {"files",
-                            {{"type", "object"},
-                             {"additionalProperties", {{"type", "string"}}},
-                             {"description", "texts that stand in for files, by their names"}}}};
+  SchemaJson properties = {
+      {"version", {{"const", 1}}},
+      {"ask", {{"const", named.name}}},
+      {"files",
+       {{"type", "object"},
+        {"additionalProperties", {{"type", "string"}}},
+        {"description", "texts that stand in for files, by their names"}}},
+      {"only_files", {{"type", "boolean"}, {"description", "true: nothing is read but the texts of 'files'"}}}};
   SchemaJson required = {"ask"};
   if (const auto parts = named.question->parts(); !parts.empty()) properties["want"] = parts_schema(parts);
   for (const PositionalArgument& argument : options.arguments()) {

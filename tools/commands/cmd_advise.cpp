@@ -17,6 +17,7 @@
 #include "tools/options/option_table.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -67,7 +68,7 @@ struct AdviseArguments {
     options.runtime = runtime;
     for (const auto& [name, value] :
          {std::pair("memory-limit", &memory_limit), std::pair("network", &network), std::pair("runtime", &runtime)}) {
-      if (!value->empty()) options.given += " --" + std::string(name) + ' ' + *value;
+      if (!value->empty()) options.given += " --" + std::string(name) + ' ' + shell_word(*value);
     }
     options.memory_limit = parse_memory_limit(memory_limit, options.network.has_value()).value;
     return options;

@@ -2,11 +2,14 @@
 #include <string_view>
 #include <vector>
 
+#include "models/ground/given_files.hpp"
 #include "models/ground/text_file.hpp"
 #include "tools/ask/ask.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/process_limits.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 
@@ -35,10 +38,17 @@ ExitStatus run_ask(const CommandLine& arguments) {
   std::string output = "-";
   bool example = false;
   bool schema = false;
+  bool only_files = false;
+  ProcessLimits limits;
+  std::string memory;
   options.positionals(files, 0, "FILE")
       .text("output,o", output, "FILE", "write the answer here (default: -)")
       .flag("example", example, "print a request to start from")
       .flag("schema", schema, "print the JSON Schema of all requests");
+  options.group("Requests of strangers")
+      .flag("only-files", only_files, "read nothing but the texts of the request's `files`, as its `only_files` does")
+      .whole("time-limit", limits.seconds, {}, "seconds of processor time; beyond them the exit status is 2")
+      .text("memory-limit", memory, "BYTES", "address space that the answer may take, such as 4GiB");
   if (!parse_command_line(options, arguments)) return ExitStatus::kDone;
   if (example) {
     print(kExample);
@@ -49,7 +59,11 @@ ExitStatus run_ask(const CommandLine& arguments) {
     file.finish(schema_of_requests());
     return ExitStatus::kDone;
   }
-  const Reply reply = reply_to(read_text_file(files.empty() || files.front() == "-" ? "/dev/stdin" : files.front()));
+  if (!memory.empty()) limits.bytes = parse_bytes(memory, "--memory-limit");
+  limits.put_in_force();
+  const std::string request = read_text_file(files.empty() || files.front() == "-" ? "/dev/stdin" : files.front());
+  const GivenFiles readable(only_files ? FileReach::kGiven : FileReach::kAll);
+  const Reply reply = reply_to(request);
   file.finish(reply.document);
   return reply.status;
 }

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <optional>
 
+#include "models/ground/error.hpp"
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
 #include "tools/ask/compare_question.hpp"
@@ -37,7 +38,7 @@ struct CompareArguments {
 
 /// Says what was asked for; the rest of the answer is in the tables.
 void tell(const std::vector<std::string>& findings) {
-  for (const std::string& finding : findings) std::cerr << finding << '\n';
+  for (const std::string& finding : findings) std::cerr << printable(finding) << '\n';
 }
 
 ExitStatus run_ranking(const CompareArguments& arguments) {

@@ -142,7 +142,7 @@ ExitStatus run_device_measure(const CommandLine& command_line) {
     write_script(arguments.script, kernels);
     print("Run `python3 measure_device.py kernels.json -o measured.json` in " + arguments.script +
           " on the machine with the device,\nthen `plumbline device import measured.json --network " +
-          arguments.network + " -o device.json` here.\n");
+          shell_word(arguments.network) + " -o device.json` here.\n");
     return ExitStatus::kDone;
   }
   const std::string output = arguments.output.empty() ? "device.json" : arguments.output;

@@ -107,7 +107,7 @@ ExitStatus tell(const SearchCommand& command, const PreparedPlanSearch& prepared
   const PlanShown shown = prepared.shown(command.output);
   if (files.json) files.json->finish(plan_answer_json(prepared.question(), found.answer, shown));
   if (!found.best) {
-    std::cerr << nothing_fits_text(found.answer) << "\n";
+    std::cerr << terminal_text(nothing_fits_text(found.answer)) << "\n";
     if (!command.quiet()) print(prepared.closest(found));
     return ExitStatus::kNo;
   }

@@ -9,6 +9,7 @@
 #include "tools/commands/command.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -27,7 +28,7 @@ bool is_own(std::string_view word) {
 /// The command that simulates the document `file` as the search did, whose command line was `arguments`. `start`: the
 /// schedule that it names; empty: none.
 std::string simulate_command(const CommandLine& arguments, const std::string& start, const std::string& file) {
-  std::string command = "plumbline simulate " + file;
+  std::string command = "plumbline simulate " + shell_word(file);
   bool abstract = true;
   bool per_device = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -40,7 +41,7 @@ std::string simulate_command(const CommandLine& arguments, const std::string& st
     if (short_with_value || word == start) continue;
     abstract = abstract && !word.starts_with("--network") && !word.starts_with("--profile");
     per_device = per_device || word == "--per-device";
-    command += " " + word;
+    command += " " + shell_word(word);
   }
   if (abstract && command.find(" --cost") == std::string::npos) command += " --cost F=1,B=2";
   if (abstract && !per_device) command += " --per-device";
@@ -75,7 +76,7 @@ ExitStatus run_search(const CommandLine& arguments) {
   const OrderSearchAnswer answer = question.answer();
   if (json_file) json_file->finish(order_search_json(answer));
   if (answer.found.orders.empty()) {
-    std::cerr << no_order_text(answer) << "\n";
+    std::cerr << terminal_text(no_order_text(answer)) << "\n";
     return ExitStatus::kNo;
   }
   if (schedule_file) schedule_file->finish(schedule_to_json(answer.found.orders.front().schedule));

@@ -68,7 +68,7 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   }
   const TextTimelineOptions drawing{.columns = terminal_columns(), .colour = wants_colour()};
   if (!quiet) print(prediction_text(job, arguments.question, draw ? std::optional(drawing) : std::nullopt));
-  for (const std::string& finding : job.findings) std::cerr << job.name << ": " << finding << '\n';
+  for (const std::string& finding : job.findings) std::cerr << printable(job.name + ": " + finding) << '\n';
   return job.findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
 }
 

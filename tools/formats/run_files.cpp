@@ -10,6 +10,7 @@
 #include "sim/traces/calm_steps.hpp"
 #include "tools/formats/file_nature.hpp"
 #include "tools/formats/named_input.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 
@@ -25,7 +26,7 @@ void refuse_schedule_name(const std::string& path) {
   const bool is_name = std::ranges::any_of(schedule_catalogue(), [&](const auto& spec) { return spec.name == path; });
   if (!is_name) return;
   throw Error(path + ": is a schedule, expected the file of a timeline; `plumbline sweep` compares schedules, and " +
-              "`plumbline simulate " + path + " ... --json FILE` writes a timeline");
+              "`plumbline simulate " + shell_word(path) + " ... --json FILE` writes a timeline");
 }
 
 /// Of a timeline, or of a trace.
@@ -48,7 +49,10 @@ std::string bytes_of_trace(const std::string& path) {
 /// The traces in the folder `path`: profilers write a file per rank into one.
 std::vector<std::string> traces_of_folder(const std::string& path) {
   std::vector<std::string> files = folder_entries(path, kMostFilesOfFolder);
-  std::erase_if(files, [](const std::string& name) { return !name.ends_with(".json") && !name.ends_with(".json.gz"); });
+  std::erase_if(files, [](const std::string& name) {
+    const bool is_trace = name.ends_with(".json") || name.ends_with(".json.gz");
+    return !is_trace || !std::filesystem::is_regular_file(name);
+  });
   if (files.empty()) throw Error(path + ": is a folder without .json and .json.gz files, expected traces");
   return files;
 }

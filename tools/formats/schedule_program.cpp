@@ -22,6 +22,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
 #include "models/launches/read_launch.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -202,7 +203,8 @@ bool is_schedule_program(const std::string& name_or_file) { return name_or_file.
 
 void check_is_no_program(const std::string& path) {
   std::error_code ignored;
-  if (GivenFiles::find(path) != nullptr || !std::filesystem::is_regular_file(path, ignored)) return;
+  const bool reads_disk = GivenFiles::current().reach != FileReach::kGiven;
+  if (!reads_disk || GivenFiles::find(path) != nullptr || !std::filesystem::is_regular_file(path, ignored)) return;
   std::array<char, 4> begin{};
   std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
   const std::string_view magic(begin.data(), begin.size());
@@ -211,8 +213,9 @@ void check_is_no_program(const std::string& path) {
                                       "ELF")
     return;
   const bool may_launch = is_launch_path(path);
-  throw Error(path + ": is a program, expected a schedule; exec:" + path + " would run it" +
-              (may_launch ? ", and `plumbline simulate --job " + path + "` reads it as a launch script" : ""));
+  throw Error(
+      path + ": is a program, expected a schedule; " + shell_word("exec:" + path) + " would run it" +
+      (may_launch ? ", and `plumbline simulate --job " + shell_word(path) + "` reads it as a launch script" : ""));
 }
 
 std::string schedule_program_output(const std::string& program, const std::vector<std::string>& arguments,

@@ -6,6 +6,7 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/import/load_network.hpp"
 #include "schedules/catalogue/registry.hpp"
@@ -76,6 +77,20 @@ void take_schedule(const LaunchedRun& run, LaunchJob& job) {
   job.schedule = name;
 }
 
+/// The document with the order of `job`, which its launch file names. It is never a program, and never a pipe.
+std::string schedule_beside(const LaunchJob& job) {
+  const std::filesystem::path path = std::filesystem::path(job.source).parent_path() / job.schedule_file;
+  std::error_code ignored;
+  const bool is_input = path == "-";
+  const bool is_other = GivenFiles::find(path.string()) == nullptr && file_exists(path) &&
+                        !std::filesystem::is_regular_file(path, ignored);
+  if (is_schedule_program(path.string()) || is_input || is_other) {
+    throw Error(job.source + ": names '" + job.schedule_file +
+                "' as the order of its passes, expected a regular file with a schedule; it runs no programs");
+  }
+  return path.string();
+}
+
 void fill_size(const LaunchJob& job, const LaunchedRun& run) {
   if (!run.schedule.empty() && is_schedule_file(run.schedule)) return;
   if (run.schedule.empty()) {
@@ -136,7 +151,7 @@ void apply_launch(LaunchJob& job, const LaunchedRun& run) {
     throw Error("--job: " + job.source + " says nothing of the network, expected --network NAME|FILE with it");
   }
   if (run.schedule.empty() && !job.schedule_file.empty() && !run.size.devices && !run.size.chunks) {
-    run.schedule = (std::filesystem::path(job.source).parent_path() / job.schedule_file).string();
+    run.schedule = schedule_beside(job);
   }
   take_schedule(run, job);
   take_degrees(run, job);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/launches/read_launch.hpp"
 #include "tools/options/launch_arguments.hpp"
@@ -25,6 +26,7 @@ LaunchJob LaunchArguments::read() const {
   context.open = [folder = path.parent_path()](const std::string& name) -> std::optional<std::string> {
     const std::filesystem::path beside = folder / std::filesystem::path(name);
     if (!file_exists(beside) || is_folder(beside)) return std::nullopt;
+    const GivenFiles named(FileReach::kRegular);
     return read_text_file(beside, kLaunchFile);
   };
   return read_launch(read_text_file(path, kLaunchFile), file, context);

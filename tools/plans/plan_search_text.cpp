@@ -14,6 +14,7 @@
 #include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -246,16 +247,18 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
 std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
   const PipelinePlan& plan = best.score.plan;
   const PlanCommand command = simulate_command(question, best, shown);
-  const bool document = command.text.find(" " + shown.document + " ") != std::string::npos;
+  const bool document = command.text.find(" " + shell_word(shown.document) + " ") != std::string::npos;
   std::string text =
       "\nnext" +
-      std::string(document && !shown.written ? " (write the schedule with -o " + shown.document + " first)" : "") +
+      std::string(document && !shown.written ? " (write the schedule with -o " + shell_word(shown.document) + " first)"
+                                             : "") +
       ":\n";
   text += "  " + (command.refused.empty() ? command.text : "no simulation: " + command.refused) + "\n";
   if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
-    text += "  plumbline train " + shown.document + " --network " + shown.network + " --partition " +
-            to_string(plan.partition) + " --samples " + std::to_string(plan.parallelism.microbatch_size) +
-            (shown.written ? "" : "  # -o " + shown.document + " writes it") + "\n";
+    text += "  plumbline train " + shell_word(shown.document) + " --network " + shell_word(shown.network) +
+            " --partition " + to_string(plan.partition) + " --samples " +
+            std::to_string(plan.parallelism.microbatch_size) +
+            (shown.written ? "" : "  # -o " + shell_word(shown.document) + " writes it") + "\n";
   }
   return text;
 }

@@ -52,7 +52,7 @@ struct SimulatedJob {
 
 std::shared_ptr<SimulatedJob> simulate_request(const std::string& text, bool spans) {
   const Request request = request_from_json(text);
-  const GivenFiles files(&request.files);
+  const GivenFiles files(request.readable());
   const CollectedNotes notes;
   PreparedJob prepared(simulate_question(request));
   auto job = std::make_shared<SimulatedJob>();

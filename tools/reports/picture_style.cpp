@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "models/ground/error.hpp"
+
 namespace plumb {
 namespace {
 
@@ -19,11 +21,11 @@ std::vector<std::string> wrapped_text(std::string_view text, std::size_t length)
   std::vector<std::string> lines;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of(" \n\t"), text.size());
-    const std::string_view word = text.substr(0, end);
+    const std::string word = printable(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (word.empty()) continue;
     if (lines.empty() || points_of(lines.back()) + 1 + points_of(word) > length) {
-      lines.emplace_back(word);
+      lines.push_back(word);
     } else {
       lines.back() += ' ';
       lines.back() += word;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "models/ground/error.hpp"
+
 namespace plumb {
 
 const std::string_view kSvgStyle = R"(<style>
@@ -25,8 +27,12 @@ std::string px(double value) {
 }
 
 std::string xml_escaped(std::string_view text) {
+  std::string plain(text);
+  for (char& c : plain) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
   std::string result;
-  for (const char c : text) {
+  for (const char c : printable(plain)) {
     switch (c) {
       case '&':
         result += "&amp;";
@@ -41,7 +47,12 @@ std::string xml_escaped(std::string_view text) {
         result += "&quot;";
         break;
       default:
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        result += c;
+    }
+  }
+  for (const std::string_view none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {  // no characters of XML
+    for (std::size_t at = result.find(none); at != std::string::npos; at = result.find(none, at)) {
+      result.replace(at, none.size(), "\xEF\xBF\xBD");
     }
   }
   return result;

@@ -13,7 +13,7 @@ extern const std::string_view kSvgStyle;
 /// A length with at most two digits after the decimal point.
 std::string px(double value);
 
-/// `text` for use in an attribute or between tags.
+/// `text` for use in an attribute or between tags. Bytes that are no UTF-8 are shown as `printable` shows them.
 std::string xml_escaped(std::string_view text);
 
 /// `<rect .../>`; `more` are further attributes.

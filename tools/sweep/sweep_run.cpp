@@ -218,7 +218,7 @@ void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
   first.cost = points.front().cost;
   first.job.degrees = points.front().job;
   const CostDocuments documents = load_cost_documents(first);
-  const auto* files = GivenFiles::current();
+  const ReadableFiles files = GivenFiles::current();
   std::size_t next = 0;
   // Enough in flight that a slow point does not stop the others; results wait for their turn in order.
   const std::size_t in_flight = 64 * std::max(1U, std::thread::hardware_concurrency());

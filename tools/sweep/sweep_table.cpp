@@ -13,8 +13,12 @@ namespace {
 /// Reads back as the same number.
 std::string exact_text(const std::optional<double>& value) { return value ? digits_of(*value) : ""; }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+/// As spreadsheets take it for a text: one that begins as a formula does has an apostrophe before it. The numbers of a
+/// sweep begin with digits, or are negative.
+std::string quoted(std::string text) {
+  const bool is_number = !text.empty() && text.find_first_not_of("-+.0123456789e") == std::string::npos;
+  if (!is_number && text.find_first_of("=+-@\t\r") == 0) text.insert(0, "'");
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
   for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
   return result + "\"";

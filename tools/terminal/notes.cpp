@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "models/ground/error.hpp"
+
 namespace plumb {
 namespace {
 
@@ -17,7 +19,7 @@ void note(std::string_view line) {
   if (innermost != nullptr) {
     innermost->lines_.emplace_back(line);
   } else {
-    std::cerr << line << '\n';
+    std::cerr << printable(line) << '\n';
   }
 }
 

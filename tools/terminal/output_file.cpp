@@ -1,5 +1,6 @@
 #include "tools/terminal/output_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -34,6 +35,16 @@ std::string folder_of(const std::string& path) {
 void copy_permissions(const std::string& from, int to) {
   struct stat status {};
   if (::stat(from.c_str(), &status) == 0 && ::fchmod(to, status.st_mode & 07777) != 0) errno = 0;
+}
+
+/// Bytes of the code of a colour that `text` begins with: "\033[0m", or black on a colour, "\033[30;46m"; 0: none.
+std::size_t colour_bytes(std::string_view text) {
+  constexpr std::string_view kUncoloured = "\033[0m";
+  constexpr std::string_view kBlackOn = "\033[30;";
+  if (text.starts_with(kUncoloured)) return kUncoloured.size();
+  if (!text.starts_with(kBlackOn)) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789", kBlackOn.size());
+  return end != std::string_view::npos && text[end] == 'm' && end <= kBlackOn.size() + 3 ? end + 1 : 0;
 }
 
 }  // namespace
@@ -133,8 +144,23 @@ void check_distinct_outputs(const std::vector<std::string>& paths) {
   }
 }
 
+std::string terminal_text(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t\033"), text.size());
+    shown += printable(text.substr(0, end));
+    text.remove_prefix(end);
+    if (text.empty()) break;
+    const std::size_t kept = text.front() == '\033' ? colour_bytes(text) : 1;
+    shown += kept > 0 ? std::string(text.substr(0, kept)) : printable(text.substr(0, 1));
+    text.remove_prefix(std::max<std::size_t>(1, kept));
+  }
+  return shown;
+}
+
 void print(std::string_view text) {
-  const int reason = disk::write_all(STDOUT_FILENO, text, kStandardOutput);
+  const std::string shown = terminal_text(text);
+  const int reason = disk::write_all(STDOUT_FILENO, shown, kStandardOutput);
   if (reason != 0) throw_cannot_write(kStandardOutput, reason);
 }
 

@@ -54,7 +54,11 @@ class OutputFile {
 /// Throws `Error` when two of the outputs of a command are the same file, or standard output. Empty names are none.
 void check_distinct_outputs(const std::vector<std::string>& paths);
 
-/// Writes to standard output. Throws `Error` when that fails, e.g. on a full disk.
+/// `text` as a terminal shows it: lines, and the colours of our drawings. Of everything else that would act on a
+/// terminal the bytes are shown, as `printable` shows them.
+std::string terminal_text(std::string_view text);
+
+/// Writes `terminal_text(text)` to standard output. Throws `Error` when that fails, e.g. on a full disk.
 void print(std::string_view text);
 
 }  // namespace plumb

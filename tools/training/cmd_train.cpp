@@ -30,6 +30,7 @@
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 #include "tools/training/pace_arguments.hpp"
 #include "tools/training/process_job.hpp"
 #include "tools/training/train_arguments.hpp"
@@ -109,7 +110,7 @@ void refuse_inference(const std::string& name, const Schedule& schedule) {
   if (!schedule.forward_only) return;
   throw Error(name +
               ": is a schedule of inference (mode forward) and trains nothing; expected one with backwards, or " +
-              "`plumbline simulate " + name + "`");
+              "`plumbline simulate " + shell_word(name) + "`");
 }
 
 /// An asynchronous pipeline is filled and drained once, so its document covers all steps.
@@ -238,7 +239,7 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
       .directory = command.checkpoint,
       .every = command.checkpoint_every.value_or(1),
       .resume = command.resume,
-      .on_note = [](const std::string& note) { std::cerr << "plumbline: note: " << note << '\n'; }};
+      .on_note = [](const std::string& note) { std::cerr << "plumbline: note: " << printable(note) << '\n'; }};
 }
 
 /// `given`: what the times of a paced run are.

@@ -58,7 +58,8 @@ std::string read_tensors(const std::filesystem::path& path) {
   std::error_code unknown;
   const std::uint64_t bytes = std::filesystem::file_size(path, unknown);
   std::uint64_t length = 0;
-  std::ifstream begin(path, std::ios::binary);
+  std::ifstream begin;
+  if (!unknown) begin.open(path, std::ios::binary);  // a pipe has no size, and is read once
   std::array<char, kLengthBytes> first{};
   if (!unknown && begin.read(first.data(), kLengthBytes)) {
     std::memcpy(&length, first.data(), kLengthBytes);

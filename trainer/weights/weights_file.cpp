@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 #include "models/ground/json_reader.hpp"
 #include "models/ground/text_file.hpp"
 #include "trainer/numbers/number.hpp"
@@ -200,6 +201,7 @@ NamedValues read_index(const fs::path& path, const Network& network) {
   WeightsReader reader(path.string(), network);
   reader.choose_names(names);
   std::set<std::string> found;
+  const GivenFiles named(FileReach::kRegular);
   for (const fs::path& file : files) {
     const SafetensorsFile tensors(file);
     found.merge(names_in(tensors));

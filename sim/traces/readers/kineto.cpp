@@ -54,7 +54,7 @@ bool is_on_gpu(RangeKind kind) { return kind == RangeKind::kKernel || kind == Ra
 
 /// Of a captured graph's kernel PyTorch writes the annotation that it was captured with as the argument `name`.
 void read_arguments(const JsonValue& event, TraceRange& range) {
-  range.name.clear();
+  range.name = {};
   const auto arguments = arguments_of(event);
   if (!arguments) return;
   range.correlation = integer_at(*arguments, "correlation").value_or(-1);
@@ -63,6 +63,7 @@ void read_arguments(const JsonValue& event, TraceRange& range) {
   }
 }
 
+/// Its name is a view of the document.
 std::optional<TraceRange> range_of(const JsonValue& event, std::int64_t base_ns) {
   if (text_at(event, "ph") != "X") return std::nullopt;
   const auto kind = kind_of(text_at(event, "cat"), text_at(event, "name"));
@@ -145,6 +146,7 @@ class MergedRanks {
 std::vector<RankTrace> read_merged(const JsonValue& events, const std::string& file_name, std::int64_t base_ns) {
   const MergedRanks ranks(events);
   std::map<std::int32_t, RankTrace> traces;
+  TraceNames names;
   for (const JsonValue& event : events.elements()) {
     auto range = range_of(event, base_ns);
     if (!range) continue;
@@ -155,7 +157,8 @@ std::vector<RankTrace> read_merged(const JsonValue& events, const std::string& f
                   "profiler writes in a process group, or, in a merged file, an argument 'rank' of every event or "
                   "process names like 'rank 3'");
     }
-    traces[*rank].ranges.push_back(std::move(*range));
+    range->name = names.kept(range->name);
+    traces[*rank].ranges.push_back(*range);
   }
   const std::int32_t world = traces.empty() ? 0 : traces.rbegin()->first + 1;
   std::vector<RankTrace> list;
@@ -163,6 +166,7 @@ std::vector<RankTrace> read_merged(const JsonValue& events, const std::string& f
     trace.file = file_name + " (rank " + std::to_string(rank) + ")";
     trace.rank = rank;
     trace.world_size = world;
+    trace.names = names;
     list.push_back(std::move(trace));
   }
   if (list.empty()) {
@@ -209,7 +213,10 @@ RankTrace read_one(const JsonValue& events, const JsonValue& job, const std::str
   if (const auto backend = job.find("backend")) trace.backend = backend->text();
   count_in_pipeline(job, trace);
   for (const JsonValue& event : events.elements()) {
-    if (auto range = range_of(event, base_ns)) trace.ranges.push_back(std::move(*range));
+    auto range = range_of(event, base_ns);
+    if (!range) continue;
+    range->name = trace.names.kept(range->name);
+    trace.ranges.push_back(*range);
   }
   return trace;
 }

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plumb {
@@ -16,9 +19,19 @@ enum class RangeKind : std::uint8_t {
   kMessageKernel,  ///< a kernel of NCCL or RCCL; named like `kKernel`
 };
 
+/// The names of a file's ranges, each of them once, however many ranges have it.
+class TraceNames {
+ public:
+  /// The beginning of `name` (`kRangeName`), for as long as one copy of this object lives.
+  std::string_view kept(std::string_view name);
+
+ private:
+  std::shared_ptr<std::set<std::string, std::less<>>> names_ = std::make_shared<std::set<std::string, std::less<>>>();
+};
+
 /// One range of one thread (or of one stream of a GPU).
 struct TraceRange {
-  std::string name;
+  std::string_view name;  ///< in the `names` of the rank's trace
   RangeKind kind = RangeKind::kAnnotation;
   std::int64_t thread = 0;
   std::int64_t start_ns = 0;  ///< since the epoch of the rank's host
@@ -38,6 +51,7 @@ struct RankTrace {
   /// in it. Empty: those of the job.
   std::string group;
   std::string runtime;             ///< where the names of groups tell it, as in `--runtime`; else empty
+  TraceNames names;                ///< what the ranges' names are views of
   std::vector<TraceRange> ranges;  ///< by start; of equal starts the longer first
 };
 
@@ -45,6 +59,6 @@ struct RankTrace {
 void sort_ranges(RankTrace& trace);
 
 /// Whether a kernel of this name is one of NCCL or RCCL.
-bool is_message_kernel(const std::string& name);
+bool is_message_kernel(std::string_view name);
 
 }  // namespace plumb

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/reader_limits.hpp"
 #include "sim/traces/readers/complete_steps.hpp"
 #include "sim/traces/readers/counted_work.hpp"
 #include "sim/traces/readers/gzip.hpp"
@@ -19,8 +20,6 @@
 
 namespace plumb {
 namespace {
-
-constexpr std::uint64_t kMostTraceBytes = std::uint64_t{1} << 32U;
 
 /// The processes that ran a part of a pipeline; others (loaders of data, launchers) are left out.
 void add_processes(const TraceFile& file, std::vector<RankRun>& runs) {
@@ -78,6 +77,26 @@ void refuse_package(const TraceFile& file) {
   }
 }
 
+/// Refuses a text that would need much more memory than its length says: values are separated by commas or brackets.
+void check_values(const TraceFile& file) {
+  const std::string_view text = file.bytes;
+  std::uint64_t values = 0;
+  bool in_text = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char letter = text[at];
+    if (in_text && letter == '\\') {
+      ++at;
+    } else if (letter == '"') {
+      in_text = !in_text;
+    } else if (!in_text && (letter == ',' || letter == ':' || letter == '[' || letter == '{')) {
+      ++values;
+    }
+  }
+  if (values <= kTraceValues.most) return;
+  throw Error(file.name + ": has " + std::to_string(values) + " keys and values, expected a trace of at most " +
+              std::to_string(kTraceValues.most));
+}
+
 }  // namespace
 
 bool is_traced_run(std::string_view bytes) {
@@ -86,8 +105,14 @@ bool is_traced_run(std::string_view bytes) {
 }
 
 void unpack(std::vector<TraceFile>& files) {
+  std::uint64_t bytes = 0;
   for (TraceFile& file : files) {
-    if (is_gzip(file.bytes)) file.bytes = gunzip(file.bytes, file.name, kMostTraceBytes);
+    if (is_gzip(file.bytes)) file.bytes = gunzip(file.bytes, file.name, kUnpackedTrace.most);
+    bytes += file.bytes.size();
+    if (bytes > kUnpackedRun.most) {
+      throw Error(file.name + ": with the traces before it " + std::to_string(bytes) +
+                  " bytes when unpacked, expected at most " + std::to_string(kUnpackedRun.most) + " of one run");
+    }
     refuse_package(file);
   }
 }
@@ -96,6 +121,7 @@ std::vector<RankRun> read_rank_runs(std::vector<TraceFile> files) {
   std::vector<RankRun> runs;
   std::vector<DumpText> dumps;
   for (TraceFile& file : files) {
+    if (!is_sqlite(file.bytes)) check_values(file);
     if (is_sqlite(file.bytes)) {
       add_processes(file, runs);
     } else if (is_pp_dump(file.bytes)) {

@@ -21,6 +21,21 @@ TEST_CASE("text is printed as it is where a terminal shows it, and byte by byte 
   CHECK(std::string(Error("\xff").what()) == "\\xff");
 }
 
+TEST_CASE("a message that quotes a long input keeps its beginning and its end") {
+  const std::string quoted(200'000, '(');
+  const std::string message = Error("x.rules:3: '" + quoted + "', expected a pass").what();
+  CHECK(message.size() < 2200);
+  CHECK(message.starts_with("x.rules:3: '((((("));
+  CHECK(message.ends_with("((((', expected a pass"));
+  CHECK(message.find(" more bytes ...] ") != std::string::npos);
+  std::string euros;
+  for (int k = 0; k < 1000; ++k) euros += "\xE2\x82\xAC";
+  for (const std::string& before : {std::string(), std::string("a"), std::string("ab")}) {
+    CHECK(std::string(Error(before + euros).what()).find("\\x") == std::string::npos);  // no character is cut
+  }
+  CHECK(std::string(Error(std::string(2048, 'a')).what()) == std::string(2048, 'a'));
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();

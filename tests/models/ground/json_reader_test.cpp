@@ -100,4 +100,12 @@ TEST_CASE("an integer beyond 64 bits is a number and no integer") {
   CHECK(error_message([&] { values[2].integer(); }) == "a.json:1:44: [2]: expected an integer, found 1e3");
 }
 
+TEST_CASE("a repeated key is found among thousands, and in each object for itself") {
+  std::string text = "{";
+  for (int k = 0; k < 9000; ++k) text += "\"k" + std::to_string(k) + "\": {\"k7\": 1},\n";
+  CHECK(message_of_text(text + "\"last\": 1}").empty());
+  CHECK(message_of_text(text + "\"k7\": 1}") == "a.json:9001:1: repeated key 'k7'");
+  CHECK(message_of_text(text + "\"k8999\": 1}") == "a.json:9001:1: repeated key 'k8999'");
+}
+
 TEST_SUITE_END();

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "models/ground/given_files.hpp"
+#include "models/ground/reader_limits.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
@@ -76,6 +78,61 @@ TEST_CASE("SECURITY.md tells the limit of every kind of file") {
     const std::string cells = page.substr(row + 1, page.find('\n', row + 1) - row - 1);
     CAPTURE(cells);
     CHECK(cells.find("| " + size) != std::string::npos);
+  }
+}
+
+TEST_CASE("SECURITY.md tells every limit of the readers, and no other one") {
+  const std::string page = read_text_file(in_source("SECURITY.md"));
+  const std::size_t begin = page.find("\n| what a reader takes | at most |\n");
+  REQUIRE(begin != std::string::npos);
+  const std::string table = page.substr(begin + 1, page.find("\n\n", begin + 1) - begin);
+  std::string expected = "| what a reader takes | at most |\n|---|---|\n";
+  for (const ReaderLimit& limit : kReaderLimits) {
+    std::string most = std::to_string(limit.most);
+    for (std::size_t at = most.size(); at > 3; at -= 3) most.insert(at - 3, ",");
+    most += " " + std::string(limit.unit);
+    if (limit.unit == "bytes" && limit.most % kGibibyte == 0) most = std::to_string(limit.most / kGibibyte) + " GiB";
+    if (limit.unit == "bytes" && limit.most % kGibibyte != 0 && limit.most % kMebibyte == 0) {
+      most = std::to_string(limit.most / kMebibyte) + " MiB";
+    }
+    expected += "| " + std::string(limit.what) + " | " + most + " |\n";
+  }
+  CHECK(table == expected);
+}
+
+TEST_CASE("a pipe that a document names is refused at once, and one that a user names is read") {
+  const ScratchDirectory scratch;
+  const std::filesystem::path pipe = scratch.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  {
+    const GivenFiles named(FileReach::kRegular);
+    CHECK(error_message([&] { read_text_file(pipe); }) ==
+          pipe.string() + ": is a pipe or a terminal, expected a regular file where a document names it");
+    CHECK(read_text_file(scratch.write("text", "abc")) == "abc");
+    CHECK(read_text_file("/dev/null").empty());
+  }
+  std::thread writer([&] { std::ofstream(pipe) << "abc"; });
+  CHECK(read_text_file(pipe) == "abc");
+  writer.join();
+}
+
+TEST_CASE("where only given texts may be read, the disk is as good as empty") {
+  const ScratchDirectory scratch;
+  const std::filesystem::path file = scratch.write("text.json", "of the disk");
+  const TextsByName texts{{"given.json", "of the request"}};
+  const GivenFiles given({.texts = &texts, .reach = FileReach::kGiven});
+  CHECK(read_text_file("given.json") == "of the request");
+  CHECK(file_exists("given.json"));
+  CHECK(error_message([&] { read_text_file(file); }) ==
+        file.string() + ": is no text of the request, expected one of its 'files', because nothing else may be read");
+  CHECK(error_message([&] { folder_entries(scratch.path(), 9); }).find("is no text of the request") !=
+        std::string::npos);
+  CHECK_FALSE(file_exists(file));
+  CHECK_FALSE(is_folder(scratch.path()));
+  {
+    const GivenFiles inner(FileReach::kAll);
+    CHECK_FALSE(file_exists(file));
+    CHECK(file_exists("given.json"));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
+#include "models/launches/config_settings.hpp"
 #include "models/stages/network_costs.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/source_directory.hpp"
@@ -319,6 +320,55 @@ TEST_CASE("mistakes are told with their place") {
   CHECK_THROWS_WITH_AS(read_launch("a: [1\nb: 2", "x.yaml"), doctest::Contains("x.yaml:2:"), Error);
   LaunchJob job = small_job("--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2");
   CHECK_THROWS_AS(place_launch(job, 12), Error);
+}
+
+TEST_CASE("TOML whose names have thousands of parts is refused at its line: in headers, keys, tables and lists") {
+  const auto parts = [](std::size_t count) {
+    std::string name = "a";
+    for (std::size_t k = 1; k < count; ++k) name += ".a";
+    return name;
+  };
+  const auto refusal = [](const std::string& text) {
+    return testing::error_message([&] { read_launch(text, "x.toml"); });
+  };
+  const std::string deep = ": nested too deeply, expected at most 256 parts of a name and brackets in each other";
+  CHECK(refusal("[" + parts(50'000) + "]\n") == "x.toml:1" + deep);
+  CHECK(refusal("[[" + parts(50'000) + "]]\n") == "x.toml:1" + deep);
+  CHECK(refusal("x = 1\n" + parts(50'000) + " = 1\n") == "x.toml:2" + deep);
+  std::string tables;
+  for (int k = 0; k < 100; ++k) tables += parts(100) + " = {";
+  CHECK(refusal(tables) == "x.toml:1" + deep);
+  CHECK(refusal("a = " + std::string(100'000, '[')) == "x.toml:1" + deep);
+  CHECK(refusal("[" + parts(200) + "]\n") == "x.toml: expected a configuration of fewer tables and values");
+}
+
+TEST_CASE("dots and brackets in strings, comments and lists of numbers nest nothing") {
+  const std::string many(1000, '[');
+  std::string numbers;
+  for (int k = 0; k < 1000; ++k) numbers += "1.5, ";
+  const Settings settings =
+      settings_of_toml("a = \"" + many + "\\\"" + many + "\"  # " + many + "\nb = '" + many + "'\nc = '''\n" + many +
+                           "'\n'''\nd = \"\"\"" + many + "\\\"\"\"\"\ne = [" + numbers + "]\nf = \"read\"\n",
+                       "x.toml");
+  CHECK(settings.text("f") == "read");
+  CHECK(settings.list("e").size() == 1000);
+}
+
+TEST_CASE("names that are longer than a line are refused, because every value of a table would repeat them") {
+  const std::string name(100'000, 'n');
+  const std::string expected = ": expected names of at most 1024 bytes, with those of their tables";
+  CHECK_THROWS_WITH_AS(settings_of_toml("[" + name + "]\na = 1\n", "x.toml"), ("x.toml" + expected).c_str(), Error);
+  CHECK_THROWS_WITH_AS(settings_of_json("{\"" + name + "\": {\"a\": 1}}", "x.json"), ("x.json" + expected).c_str(),
+                       Error);
+}
+
+TEST_CASE("a message suggests no command that holds what a script says, unless it is a plain name") {
+  const std::string message =
+      testing::error_message([] { small_job("--tensor-model-parallel-size $(touch pwned; echo 1024)"); });
+  CHECK(message.find("--job-set") == std::string::npos);
+  CHECK(message ==
+        "x.sh:1: tensor_model_parallel_size: the value of $(touch pwned; echo 1024) is not in this file, "
+        "expected a number or a word");
 }
 
 TEST_SUITE_END();

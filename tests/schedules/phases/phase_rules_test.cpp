@@ -236,6 +236,23 @@ TEST_CASE("rules that are wrong are refused with their line, and what was expect
   CHECK(message("# nothing\n") == "a.rules: expected at least one line COUNT: PASSES");
 }
 
+TEST_CASE("blocks in each other are refused beyond 64, with the line") {
+  const auto nested = [](int depth) {
+    std::string text;
+    for (int k = 0; k < depth; ++k) text += "for a" + std::to_string(k) + " in 1 {\n";
+    text += "m: F0 B0\n";
+    for (int k = 0; k < depth; ++k) text += "}\n";
+    return text;
+  };
+  const auto refusal = [](const std::string& text) {
+    return error_message([&] { schedule_from_rules(text, "x.rules", {.num_devices = 2, .num_microbatches = 4}); });
+  };
+  CHECK(refusal(nested(64)).empty());
+  CHECK(refusal(nested(65)) == "x.rules:65: nested too deeply, expected at most 64 blocks in each other");
+  CHECK(refusal(nested(30'000)) == "x.rules:65: nested too deeply, expected at most 64 blocks in each other");
+  CHECK(refusal(std::string(5'000'000, '#')) == "x.rules: expected rules of at most 4 MiB");
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();

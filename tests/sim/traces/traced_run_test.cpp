@@ -75,7 +75,7 @@ TEST_CASE("work in a real trace lasts as long as what its runner wrapped: the wa
       std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> wrapped;
       for (const TraceRange& range : trace.ranges) {
         if (range.name.starts_with("compute:"))
-          wrapped[range.name.substr(8)].emplace_back(range.start_ns, range.end_ns);
+          wrapped[std::string(range.name.substr(8))].emplace_back(range.start_ns, range.end_ns);
       }
       std::size_t matched = 0;
       std::vector<double> apart;

@@ -281,6 +281,61 @@ TEST_CASE("texts stand in for files, and mistakes in them are named") {
   CHECK(refusal(head + R"("d0: 0Q0\n"}})").find("mine.txt:1") != std::string::npos);
 }
 
+TEST_CASE("a request with only_files reads no other file, whatever names it") {
+  const ScratchDirectory scratch;
+  const std::string folder = std::filesystem::path(scratch.path()).string() + "/";
+  scratch.write("job.sh", "source ../other.sh\n");
+  scratch.write("mine.txt", "d0: 0F0 0B0\n");
+  scratch.write("list.json", "{}");
+  for (const json& fields :
+       {json{{"ask", "validate"}, {"schedule", folder + "mine.txt"}},
+        json{{"ask", "simulate"}, {"job", folder + "job.sh"}},
+        json{{"ask", "simulate"}, {"schedule", "1f1b"}, {"network", folder + "list.json"}, {"cluster", "h100"}},
+        json{{"ask", "simulate"}, {"schedule", "1f1b"}, {"profile", folder + "list.json"}},
+        json{{"ask", "plan"}, {"network", "gpt-tiny"}, {"cluster", folder + "list.json"}, {"batch", 4}},
+        json{{"ask", "trace"}, {"traces", folder}},
+        json{{"ask", "compare"}, {"a", folder + "list.json"}, {"b", folder + "list.json"}},
+        json{{"ask", "convert"}, {"in", folder + "mine.txt"}, {"to", "text"}},
+        json{{"ask", "sweep"}, {"schedules", {folder + "mine.txt"}}, {"devices", 1}, {"microbatches", 1}}}) {
+    json request = fields;
+    CAPTURE(request.dump());
+    request["only_files"] = true;
+    CHECK(refusal(request.dump()).find("is no text of the request, expected one of its 'files'") != std::string::npos);
+  }
+  const json own = {
+      {"ask", "validate"}, {"schedule", "mine.txt"}, {"only_files", true}, {"files", {{"mine.txt", "d0: 0F0 0B0\n"}}}};
+  CHECK(json::parse(ask(own.dump())).at("status") == 0);
+  const json sourced = {{"ask", "simulate"},
+                        {"job", "job.sh"},
+                        {"cluster", "h100"},
+                        {"only_files", true},
+                        {"files", {{"job.sh", "source " + folder + "job.sh\n"}}}};
+  CHECK(refusal(sourced.dump()).find("other.sh") == std::string::npos);
+  CHECK(refusal(R"({"ask": "clusters", "only_files": 1})").find("expected true or false") != std::string::npos);
+}
+
+TEST_CASE("plumbline ask holds a stranger's request to its files, its time and its memory") {
+  const ScratchDirectory scratch;
+  scratch.write("mine.txt", "d0: 0F0 0B0\n");
+  scratch.write("file.json", R"({"ask": "validate", "schedule": "mine.txt", "only_files": false})");
+  scratch.write("long.json",
+                R"({"ask": "sweep", "schedules": ["1f1b"], "devices": "2:200", "microbatches": "2:2000"})");
+  const auto answer = [&](const std::string& options) {
+    return run_command("plumbline ask " + options, scratch.path());
+  };
+  CHECK(answer("file.json").status == 0);
+  const CommandResult closed = answer("--only-files file.json");
+  CHECK(closed.status == 2);
+  CHECK(closed.err.find("mine.txt: is no text of the request") != std::string::npos);
+  const CommandResult late = answer("--time-limit 1 long.json");
+  CHECK(late.status == 2);
+  CHECK(late.err ==
+        "plumbline: error: this input takes more processor time than it was given; expected a smaller one\n");
+  const CommandResult large = answer("--memory-limit 300MiB long.json");
+  CHECK(large.status == 2);
+  CHECK(large.err.find("needs more memory than this process can get") != std::string::npos);
+}
+
 TEST_CASE("a request that cannot be understood is refused in one line") {
   CHECK(refusal("{").find("request:1:2: broken JSON: ") != std::string::npos);
   CHECK(refusal(R"({"ask": "simulate", "devices": 1e999})") ==

@@ -135,4 +135,30 @@ TEST_CASE("a job without network or cluster is refused with what is missing") {
   CHECK(refusal(launch_file("gpt3_175b.sh") + " --cluster h100-3x8").find("expected a multiple") != std::string::npos);
 }
 
+TEST_CASE("a launch file that names a program, a pipe or standard input is refused, and runs and waits for nothing") {
+  const testing::ScratchDirectory scratch;
+  std::string job = testing::file_text(launch_file("llama3_405b.toml"));
+  const std::string order = "pipeline_parallel_schedule = \"Interleaved1F1B\"";
+  REQUIRE(job.find(order) != std::string::npos);
+  scratch.write("order.sh", "#!/bin/sh\ntouch was-run\necho 'd0: 0F0 0B0'\n");
+  REQUIRE(testing::run_command("chmod +x order.sh && mkfifo pipe", scratch.path()).status == 0);
+  for (const std::string named : {"exec:./order.sh", "pipe", "-"}) {
+    CAPTURE(named);
+    std::string text = job;
+    text.replace(text.find(order), order.size(), order + "\npipeline_parallel_schedule_csv = \"" + named + "\"");
+    scratch.write("job.toml", text);
+    const auto result = testing::run_command("plumbline simulate --job job.toml --cluster h100-16x8", scratch.path());
+    CHECK(result.status == 2);
+    CHECK(result.err == "plumbline: error: job.toml: names '" + named +
+                            "' as the order of its passes, expected a regular file with a schedule; it runs no "
+                            "programs\n");
+  }
+  CHECK(scratch.listing().find("was-run") == std::string::npos);
+  scratch.write("job.sh", "source ./pipe\n");
+  const auto sourced = testing::run_command("plumbline simulate --job job.sh --cluster h100", scratch.path());
+  CHECK(sourced.status == 2);
+  CHECK(sourced.err.find("is a pipe or a terminal, expected a regular file where a document names it") !=
+        std::string::npos);
+}
+
 TEST_SUITE_END();

@@ -132,6 +132,9 @@ TEST_CASE("a sweep's CSV quotes what contains commas and leaves impossible point
   CHECK(sweep_csv_row(possible) ==
         "1f1b,2,4,1,\"F=1,B=2\",3,,,,,,,,1,3000000,0,0,0.25,0,0,,,,2.5,0,0,2,4,,,true,,synchronous\n");
   CHECK(sweep_csv_row(impossible) == "chimera,3,4,1,,,,,,,,,,,,,,,,,,,,,,,,,,,,\"chimera: 3, \"\"odd\"\"\",\n");
+  impossible.point.schedule = "=cmd|calc!A0.json";
+  impossible.error = "-p 3\r";
+  CHECK(sweep_csv_row(impossible) == "'=cmd|calc!A0.json,3,4,1,,,,,,,,,,,,,,,,,,,,,,,,,,,,\"'-p 3\r\",\n");
   const auto columns = [](std::string_view row) { return std::count(row.begin(), row.end(), ','); };
   CHECK(columns(sweep_csv_row(possible)) - 1 == columns(sweep_csv_header()));  // one comma is in the cost
 }

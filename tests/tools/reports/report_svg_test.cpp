@@ -70,6 +70,15 @@ TEST_CASE("text is broken at blanks, and a long word stays whole") {
   CHECK(wrapped_text("", 5).empty());
 }
 
+TEST_CASE("a caption that is no UTF-8 is shown by its bytes, and what XML has no place for is replaced") {
+  CHECK(wrapped_text("a\xff b", 9) == std::vector<std::string>{"a\\xff b"});
+  const Timeline timeline = synthetic_timeline({.name = "n\xff\xEF\xBF\xBF", .devices = 1, .microbatches = 1});
+  const std::string svg = svg_report(timeline, {.caption = "c\xfe"});
+  CHECK(svg.find("c\\xfe") != std::string::npos);
+  CHECK(svg.find("n\\xff\xEF\xBF\xBD") != std::string::npos);
+  CHECK(svg.find_first_of("\xfe\xff") == std::string::npos);
+}
+
 TEST_CASE("a name with markup stays text") {
   const std::string svg = svg_report(synthetic_timeline({.name = "<script>&\"x\"", .devices = 1, .microbatches = 1}));
   CHECK(count(svg, "<script") == 0);

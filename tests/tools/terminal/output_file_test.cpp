@@ -115,6 +115,37 @@ TEST_CASE("text of many pieces arrives whole") {
   CHECK(file_text(scratch.path() / "big") == expected);
 }
 
+TEST_CASE("of what would act on a terminal only lines and the colours of drawings stay") {
+  using plumb::terminal_text;
+  const std::string drawing = "a\tb\n\033[30;46m F0 \033[0m µ\n";
+  CHECK(terminal_text(drawing) == drawing);
+  CHECK(terminal_text("\033]0;title\a") == "\\x1b]0;title\\x07");
+  CHECK(terminal_text("\033[2J\033[30;8m\033[30;1111m\033[30;4") == "\\x1b[2J\033[30;8m\\x1b[30;1111m\\x1b[30;4");
+  CHECK(terminal_text("\xff\r\xc2\x9b") == "\\xff\\x0d\\xc2\\x9b");
+}
+
+TEST_CASE("a schedule's name and a file's name send nothing to a terminal but letters") {
+  const ScratchDirectory scratch;
+  std::string document = plumb::testing::run_command("plumbline schedule 1f1b -p 2 -m 2", scratch.path()).out;
+  const std::string name = R"("name": "1f1b")";
+  REQUIRE(document.find(name) != std::string::npos);
+  document.replace(document.find(name), name.size(), R"("name": "\u001b]0;PWN\u0007")");
+  scratch.write("x\033.json", document);
+  const auto run = [&](const std::string& command) {
+    const auto result = plumb::testing::run_command("plumbline " + command, scratch.path());
+    CAPTURE(result.err);
+    CHECK(result.status == 0);
+    return result.out + result.err;
+  };
+  for (const char* command : {"simulate x* --cost F=1 --summary", "simulate x* --cost F=1", "validate x*",
+                              "sweep x* -p 2 -m 2 --cost F=1", "schedule x*"}) {
+    CAPTURE(command);
+    const std::string said = run(command);
+    CHECK(said.find('\033') == std::string::npos);
+    CHECK(said.find('\a') == std::string::npos);
+  }
+}
+
 TEST_CASE("a directory that does not exist is reported when the file is opened") {
   const ScratchDirectory scratch;
   const std::string path = (scratch.path() / "no" / "out.json").string();

@@ -1,6 +1,8 @@
 #include <cstring>
 #include <fstream>
 
+#include <sys/stat.h>
+
 #include <doctest/doctest.h>
 
 #include "models/import/load_network.hpp"
@@ -194,6 +196,14 @@ TEST_CASE("an index of several files is read, and one that names a file elsewher
   fs::remove(folder / "model.safetensors.index.json");
   CHECK(error_message([&] { read_weights(folder, network); }) ==
         folder.string() + ": has no model.safetensors and no model.safetensors.index.json");
+}
+
+TEST_CASE("an index that names a pipe is refused, and waits for nobody who writes to it") {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.path() / "model.safetensors.index.json") << R"({"weight_map": {"a": "pipe"}})";
+  REQUIRE(::mkfifo((scratch.path() / "pipe").c_str(), 0600) == 0);
+  CHECK(error_message([&] { read_weights(scratch.path(), small_gpt()); }).find("pipe: is a pipe or a terminal") !=
+        std::string::npos);
 }
 
 TEST_CASE("half precision is read exactly") {

@@ -242,7 +242,10 @@ def convert(schedule: Union[_Path, Schedule], **options: Any) -> str:
 
 
 def ask(request: Dict[str, Any]) -> Dict[str, Any]:
-    """Answers any request document (tools/ask/REQUESTS.md) with its answer document."""
+    """Answers any request document (tools/ask/REQUESTS.md) with its answer document.
+
+    With "only_files": True the answer reads nothing but the texts of "files": for requests of others.
+    """
     plain = {name: value if name == "files" else _plain(value, f"request: {name}") for name, value in request.items()}
     return json.loads(_core.ask(json.dumps(plain)))
 

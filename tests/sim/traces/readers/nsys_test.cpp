@@ -100,8 +100,8 @@ TraceFile exported(const std::string& folder) {
     data.run("BEGIN");
     for (const TraceRange& range : trace.ranges) {
       const std::string suffix = range.kind == RangeKind::kOperator ? ", seq = 7, sizes = [[4]]" : "";
-      data.annotate(3 - trace.rank, range.name + suffix, range.start_ns - kEpochNs, range.end_ns - kEpochNs,
-                    range.thread);
+      data.annotate(3 - trace.rank, std::string(range.name) + suffix, range.start_ns - kEpochNs,
+                    range.end_ns - kEpochNs, range.thread);
     }
     data.run("COMMIT");
   }
@@ -282,4 +282,71 @@ TEST_CASE("exports that are not whole pipelines are refused in one line") {
         "empty: has no NVTX ranges; expected those of PyTorch's pipelining or of Megatron-LM");
   empty.run("DROP TABLE NVTX_EVENTS");
   CHECK(refusal(empty.file("empty")).starts_with("empty: has no table NVTX_EVENTS; expected a run that was profiled"));
+}
+
+TEST_CASE("a database that computes its columns is refused before one of them is computed") {
+  const auto refusal = [](const std::string& column) {
+    Export data;
+    data.run("CREATE TABLE Others (a INTEGER, b TEXT " + column + ")");
+    return testing::error_message([&] { read_traced_run({data.file("node0")}); });
+  };
+  const std::string computed =
+      "node0: table Others has a computed column, expected one that `nsys export --type sqlite` writes";
+  CHECK(refusal("AS (printf('%.*c', 900000000, 'x')) VIRTUAL") == computed);
+  CHECK(refusal("AS (a + 1) STORED") == computed);
+  CHECK(refusal("").starts_with("node0: has no NVTX ranges;"));
+}
+
+TEST_CASE("views and virtual tables in the place of tables are not read") {
+  for (const char* put :
+       {"CREATE VIEW NVTX_EVENTS AS SELECT 1 AS start", "CREATE VIRTUAL TABLE NVTX_EVENTS USING fts5(a)"}) {
+    Export data;
+    data.run("DROP TABLE NVTX_EVENTS");
+    data.run(put);
+    CHECK(testing::error_message([&] {
+            read_traced_run({data.file("node0")});
+          }).starts_with("node0: has no table NVTX_EVENTS;"));
+  }
+}
+
+TEST_CASE("a text whose number is there twice is refused, so that no range is read many times") {
+  Export data;
+  data.run("DROP TABLE StringIds");
+  data.run("CREATE TABLE StringIds (id INTEGER, value TEXT)");
+  data.run("INSERT INTO StringIds VALUES (3, 'a'), (3, 'b')");
+  CHECK(testing::error_message([&] { read_traced_run({data.file("node0")}); }) ==
+        "node0: has the text 3 twice, expected each number once in StringIds");
+}
+
+TEST_CASE("ranges of one name share its text, of which the beginning is kept") {
+  Export data;
+  data.run("INSERT INTO StringIds VALUES (1, '" + std::string(100'000, 'n') + "')");
+  for (int k = 0; k < 3; ++k) {
+    data.run("INSERT INTO NVTX_EVENTS VALUES (" + std::to_string(k) + ", 9, 59, NULL, " +
+             std::to_string(thread_id(0, 0)) + ", 1)");
+  }
+  const std::vector<RankTrace> traces = read_nsys(data.file("node0").bytes, "node0");
+  REQUIRE(traces.size() == 1);
+  REQUIRE(traces.front().ranges.size() == 3);
+  for (const TraceRange& range : traces.front().ranges) {
+    CHECK(range.name.size() == 4096);
+    CHECK(range.name.data() == traces.front().ranges.front().name.data());
+  }
+}
+
+TEST_CASE("a database whose pages contradict each other is refused before its rows are followed") {
+  Export data;
+  for (int k = 0; k < 2000; ++k) data.annotate(0, "PP:0F0", k, k + 1);
+  TraceFile file = data.file("node0");
+  const std::size_t page = 4096;
+  REQUIRE(file.bytes.size() > 8 * page);
+  std::copy_n(file.bytes.begin() + static_cast<std::ptrdiff_t>(page), page,
+              file.bytes.end() - static_cast<std::ptrdiff_t>(page));
+  CHECK(testing::error_message([&] { read_traced_run({file}); }).find("node0: ") == 0);
+}
+
+TEST_CASE("traces of more values than a run has are refused before they take memory") {
+  CHECK(testing::error_message([&] {
+          read_traced_run({{"rank0.json", "{\"traceEvents\":[" + std::string(60'000'000, ',') + "]}"}});
+        }) == "rank0.json: has 60000003 keys and values, expected a trace of at most 50000000");
 }
