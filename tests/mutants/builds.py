@@ -8,8 +8,8 @@ import os
 import re
 import subprocess
 
-FLAGS = "-O1 -g1 -w -fsemantic-interposition -fsanitize-coverage=trace-pc"
-MUTANT_FLAGS = "-O0 -w -fsemantic-interposition"
+FLAGS = "-O1 -g1 -w -fsanitize-coverage=trace-pc"
+MUTANT_FLAGS = "-O0 -w"
 SECONDS_TO_COMPILE = 120
 
 
@@ -21,6 +21,7 @@ class Builds:
         self.command_of = {}  # source -> command that compiles the unit with it, without where to put it
         self.library_of = {}  # source -> shared library with it
         self.programs = {}    # hall -> test program
+        self.parts = {}       # hall -> that program and its libraries
 
     def prepare(self, halls, instrumented, jobs):
         targets = [f"{hall}_test" for hall in halls]
@@ -69,6 +70,7 @@ class Builds:
         line = [link[0], "-o", program, *inputs, "-Wl,--no-as-needed", *rest, f"-Wl,-rpath,{self.folder}"]
         yield _edge(program, " ".join(inputs + libraries), ' '.join(line))
         self.programs[hall] = program
+        self.parts[hall] = [program, *libraries]
 
     def _object(self, name, command, library):
         """The rule of an object in a library, and for every source in it how a mutant of that source is compiled."""

@@ -6,6 +6,7 @@ to the block that it continues.
 """
 import array
 import bisect
+import hashlib
 import os
 import re
 import subprocess
@@ -111,12 +112,19 @@ def _any(bits):
 
 
 def record(builds, hall, libraries, say):
-    """The record of a hall's tests; they run when no record is newer than their program."""
+    """The record of a hall's tests; they run when their program or a library is not the one that was recorded."""
     path, program = os.path.join(builds.folder, f"{hall}.record"), builds.programs[hall]
-    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(program):
+    now = hashlib.sha256()
+    for name in builds.parts[hall]:
+        with open(name, "rb") as file:
+            now.update(file.read())
+    of = os.path.join(builds.folder, f"{hall}.record.of")
+    if not os.path.exists(path) or not os.path.exists(of) or open(of).read() != now.hexdigest():
         begin = time.monotonic()
         environment = dict(os.environ, PLUMB_MUTANTS_RECORD=path + ".new")
         subprocess.run([program], cwd=builds.root, env=environment, check=True, stdout=subprocess.DEVNULL)
         os.rename(path + ".new", path)
-        say(f"{hall}: tests recorded in {time.monotonic() - begin:.0f} s")
+        with open(of, "w") as file:
+            file.write(now.hexdigest())
+        say(f"{hall}: tests recorded in {time.monotonic() - begin:.0f} s", flush=True)
     return Record(path, libraries, builds.command_of)

@@ -97,12 +97,15 @@ def check(what, found, expected):
 
 def main():
     compiler, includes = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    if "clang" in subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout:
+        print("skipped: clang calls functions of a shared library directly, and no mutant takes their place")
+        return 77
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, compiler, includes)
         builds = Builds(root, os.path.join(root, "build/release"), os.path.join(root, "build/mutants"))
         builds.prepare(["models"], ["models"], 2)
         os.makedirs(os.path.join(root, "build/mutants/tried"), exist_ok=True)
-        records = {"models": coverage.record(builds, "models", {}, lambda said: None)}
+        records = {"models": coverage.record(builds, "models", {}, lambda *said, **how: None)}
         trial = Trial(builds, records, ["models"], 60)
         drawn = list(mutants_of("models/room/sums.cpp", SOURCE))
         results = []
