@@ -1,5 +1,8 @@
 #include "models/kernels/kernel_rates_io.hpp"
 
+#include <array>
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "models/cluster/cluster_io.hpp"
@@ -177,6 +180,143 @@ TEST_CASE("a kernel takes its work or its traffic, whichever is longer, and the 
   const KernelTime moving = kernel_time(pass.list[1], device, rates);
   CHECK(moving.device_s == doctest::Approx(2e-3 + 2e-6));
   CHECK(moving.host_s == doctest::Approx(6e-6));
+}
+
+TEST_CASE("every kind of kernel takes the longer of its work and its traffic besides what a launch takes") {
+  DeviceSpec device;
+  device.flops_per_s = 1e12;
+  device.memory_bytes_per_s = 1e9;
+  KernelRates rates;
+  rates.gemm_efficiency = 0.5;
+  rates.tile_m = rates.tile_n = 1;
+  rates.peaks[static_cast<std::size_t>(MatrixFormat::kFp8)] = 2;
+  rates.attention_forward = 0.25;
+  rates.set_memory_shares(0.5);
+  rates.kernel_ns = 1000;
+  rates.host_ns = 3000;
+  const auto device_s = [&](const Kernel& kernel) { return kernel_time(kernel, device, rates).device_s; };
+  const double launch = 1e-6;
+  const Kernel::Kind gemm = Kernel::Kind::kGemm;
+  CHECK(device_s({.kind = gemm, .flops = 1e12, .bytes = 1}) == doctest::Approx(2 + launch));
+  CHECK(device_s({.kind = gemm, .product = {.format = MatrixFormat::kFp8}, .flops = 1e12, .bytes = 1}) ==
+        doctest::Approx(1 + launch));
+  CHECK(device_s({.kind = gemm, .flops = 1, .bytes = 1e9}) == doctest::Approx(2 + launch));
+  CHECK(device_s({.kind = gemm, .flops = 0, .bytes = 0, .launches = 5}) == doctest::Approx(launch));  // side by side
+  CHECK(device_s({.kind = Kernel::Kind::kAttention, .flops = 1e12, .bytes = 1}) == doctest::Approx(4 + launch));
+  CHECK(device_s({.kind = Kernel::Kind::kAttention, .flops = 1, .bytes = 1e9}) == doctest::Approx(2 + launch));
+  CHECK(device_s({.kind = Kernel::Kind::kRoofline, .flops = 1e12, .bytes = 1}) == doctest::Approx(2 + launch));
+  CHECK(device_s({.kind = Kernel::Kind::kRoofline, .flops = 1, .bytes = 1e9, .launches = 3}) ==
+        doctest::Approx(2 + 3 * launch));
+  CHECK(device_s({.kind = Kernel::Kind::kMemory, .flops = 1e15, .bytes = 1e9}) == doctest::Approx(2 + launch));
+  const KernelTime measured =
+      kernel_time({.kind = Kernel::Kind::kMeasured, .seconds = 0.5, .launches = 2}, device, rates);
+  CHECK(measured.device_s == 0.5);
+  CHECK(measured.host_s == doctest::Approx(6e-6));
+  CHECK(device_s({.kind = Kernel::Kind::kCollective, .bytes = 1e9}) == 0);
+  CHECK(device_s({.kind = Kernel::Kind::kExchange, .bytes = 1e9}) == 0);
+}
+
+TEST_CASE("a product reads two operands of its format and writes 16 bits, or adds to wider numbers") {
+  PassKernels pass;
+  pass.gemm(3, 5, 7, 2);
+  CHECK(pass.list.back().flops == 2 * 3 * 5 * 7 * 2);
+  CHECK(pass.list.back().bytes == 2 * 2 * (3 * 5 + 3 * 7 + 5 * 7));
+  pass.product({.m = 3, .n = 5, .k = 7, .count = 2}, 4);
+  CHECK(pass.list.back().bytes == 2 * (3 * 5 * (4 + 4) + 2 * (3 * 7 + 5 * 7)));
+  CHECK(pass.list.back().product.accumulated == 4);
+  pass.product({.m = 3, .n = 5, .k = 7, .format = MatrixFormat::kFp8});
+  CHECK(pass.list.back().bytes == 2 * 3 * 5 + 3 * 7 + 5 * 7);
+  CHECK(pass.flops() == 2 * 3 * 5 * 7 * 5);
+  pass.roofline(0, 0);
+  CHECK(pass.list.size() == 3);
+  pass.roofline(1, 0);
+  pass.roofline(0, 1);
+  CHECK(pass.list.size() == 5);
+  CHECK(pass.list[3].flops == 1);
+  CHECK(pass.list[4].bytes == 1);
+}
+
+TEST_CASE("adding to gradients makes a product lose as a smaller depth does, and odd rows two thirds") {
+  KernelRates rates;
+  rates.gemm_efficiency = 0.8;
+  rates.tile_m = rates.tile_n = 1;
+  rates.gemm_half_k = 100;
+  rates.gemm_accumulate_k = 10;
+  // 4 bytes read and written instead of 2 written: 6 more.
+  CHECK(rates.gemm_share({.k = 100, .accumulated = 4}) == doctest::Approx(0.8 * 100 / (100 + 100 + 60)));
+  CHECK(rates.gemm_share({.k = 100, .accumulated = 1}) == doctest::Approx(0.8 * 100 / (100 + 100)));
+  CHECK(rates.gemm_share({.k = 100}) == doctest::Approx(0.4));
+  CHECK(rates.gemm_share({.k = 100, .odd_rows = true}) == doctest::Approx(0.4 * 0.32));
+  rates.gemm_efficiency = 1e-9;
+  CHECK(rates.gemm_share({}) == 1e-6);  // never nothing
+  rates.gemm_efficiency = 7;
+  rates.gemm_half_k = rates.gemm_accumulate_k = 0;
+  CHECK(rates.gemm_share({}) == 1);  // never more than the peak
+}
+
+TEST_CASE("a measured point counts as a Shepard weight against a model two doublings away") {
+  // One point at distance d: exp(r w / (w + 1/4)), w = 1 / (d^2 + 0.02^3).
+  for (const double distance : {0.5, 1.0, 2.0, 4.0}) {
+    CAPTURE(distance);
+    const double weight = 1 / (distance * distance + 0.02 * 0.02 * 0.02);
+    const Deviation one{distance, std::log(2)};
+    CHECK(table_factor({&one, 1}) == doctest::Approx(std::exp(std::log(2) * weight / (weight + 0.25))).epsilon(1e-12));
+  }
+  const std::array two{Deviation{1, 0.3}, Deviation{2, -0.1}};
+  const double near = 1 / (1 + 8e-6);
+  const double far = 1 / (4 + 8e-6);
+  CHECK(table_factor(two) == doctest::Approx(std::exp((near * 0.3 - far * 0.1) / (near + far + 0.25))).epsilon(1e-12));
+  CHECK(table_factor({}) == 1);
+}
+
+TEST_CASE("shapes are as many doublings apart as the root of the squares of their sizes'") {
+  const ProductShape one{.m = 8, .n = 8, .k = 8, .count = 8, .accumulated = 8};
+  const auto apart = [&](const ProductShape& other) { return doublings_apart(one, other); };
+  CHECK(apart(one) == 0);
+  CHECK(apart({.m = 16, .n = 8, .k = 8, .count = 8, .accumulated = 8}) == doctest::Approx(1));
+  CHECK(apart({.m = 8, .n = 32, .k = 8, .count = 8, .accumulated = 8}) == doctest::Approx(2));
+  CHECK(apart({.m = 8, .n = 8, .k = 1, .count = 8, .accumulated = 8}) == doctest::Approx(3));
+  CHECK(apart({.m = 8, .n = 8, .k = 8, .count = 4, .accumulated = 8}) == doctest::Approx(1));
+  CHECK(apart({.m = 8, .n = 8, .k = 8, .count = 8, .accumulated = 0}) == doctest::Approx(3));  // 0 counts as 1
+  CHECK(apart({.m = 64, .n = 128, .k = 8, .count = 8, .accumulated = 8}) == doctest::Approx(5));
+  const AttentionShape core{.rows = 8, .columns = 8, .heads = 8, .key_width = 8, .value_width = 8};
+  CHECK(doublings_apart(core, {.rows = 64, .columns = 128, .heads = 8, .key_width = 8, .value_width = 8}) ==
+        doctest::Approx(5));
+  CHECK(doublings_apart(core, {.rows = 8, .columns = 8, .heads = 1, .key_width = 8, .value_width = 128}) ==
+        doctest::Approx(5));
+  CHECK(doublings_apart(core, {.rows = 8, .columns = 8, .heads = 8, .key_width = 2, .value_width = 8}) ==
+        doctest::Approx(2));
+}
+
+TEST_CASE("the measured group that is nearest in size answers, inside a node for groups inside one") {
+  KernelRates rates;
+  const auto gather = CollectiveOp::kAllGather;
+  rates.collectives = {{gather, 2, 1, 0.5, 1000},
+                       {gather, 8, 1, 0.8, 2000},
+                       {gather, 16, 2, 0.25, 3000},
+                       {gather, 64, 8, 0.75, 4000},
+                       {CollectiveOp::kBroadcast, 4, 1, 0.1, 9000}};
+  const auto seconds = [&](std::int64_t per_node, std::int64_t nodes) {
+    return rates.collective_s(gather, {.per_node = per_node, .nodes = nodes, .inside = {1, 1e9}, .between = {1, 1e9}},
+                              1e9);
+  };
+  CHECK(seconds(2, 1) == doctest::Approx(1e-6 + 0.5 / 0.5));  // the measured latency, not that of the links
+  CHECK(seconds(3, 1) == doctest::Approx(1e-6 + 2.0 / 3 / 0.5));
+  CHECK(seconds(6, 1) == doctest::Approx(2e-6 + 5.0 / 6 / 0.8));
+  CHECK(seconds(4, 1) == doctest::Approx(1e-6 + 0.75 / 0.5));  // as far from both: the first one
+  CHECK(seconds(8, 2) == doctest::Approx(3e-6 + (0.5 / 8 + 7.0 / 8) / 0.25));
+  CHECK(seconds(8, 7) == doctest::Approx(4e-6 + (6.0 / 7 / 8 + 7.0 / 8) / 0.75));
+  rates.collectives.clear();
+  rates.inside_share = 0.5;
+  rates.between_share = 0.25;
+  rates.collective_ns = 7000;
+  CHECK(seconds(1, 2) == doctest::Approx(7e-6 + 1 + 0.5 / 0.25));
+  CHECK(seconds(2, 1) == doctest::Approx(7e-6 + 1 + 0.5 / 0.5));
+  const DeviceGroup pair{.per_node = 2, .nodes = 1, .inside = {1, 1e9}, .between = {}};
+  CHECK(rates.collective_s(gather, pair, 0) == 0);
+  rates.switch_reduces = true;
+  CHECK(rates.collective_s(CollectiveOp::kAllReduce, {.per_node = 4, .nodes = 1, .inside = {0, 1e9}, .between = {}},
+                           1e9) == doctest::Approx(7e-6 + 1.25 / 0.5));
 }
 
 }  // namespace plumb
