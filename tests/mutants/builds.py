@@ -9,7 +9,8 @@ import re
 import subprocess
 
 FLAGS = "-O1 -g1 -w -fsanitize-coverage=trace-pc"
-MUTANT_FLAGS = "-O0 -w"
+# Accesses behind the end of a vector stop the program, as under the address sanitizer.
+MUTANT_FLAGS = "-O0 -w -D_GLIBCXX_ASSERTIONS -fvisibility-inlines-hidden"
 SECONDS_TO_COMPILE = 120
 
 

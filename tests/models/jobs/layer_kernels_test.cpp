@@ -1,99 +1,20 @@
 // The kernels of every kind of layer in a job, worked out by hand for small sizes: products by their sizes, other
 // kernels by what they move and how many of them the host starts, collectives by their bytes.
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "models/jobs/job_kernels.hpp"
+#include "tests/support/pass_sums.hpp"
 
 TEST_SUITE_BEGIN("models");
 
 namespace plumb {
+
+using namespace testing;
+
 namespace {
-
-/// Equal but for rounding.
-doctest::Approx to_the_byte(double value) { return doctest::Approx(value).epsilon(1e-12); }
-
-constexpr std::int64_t kRows = 512;  // tokens of a microbatch: two samples of 256
-
-/// What a pass does, kind by kind.
-struct PassSums {
-  std::vector<std::string> products;                          ///< "m x n x k", and "* count" where it is not one
-  std::vector<std::string> collectives;                       ///< "name bytes", and "hidden"
-  std::map<Movement, std::pair<double, std::int64_t>> moved;  ///< bytes and launches
-  double attention_flops = 0;
-  double attention_bytes = 0;
-  std::int64_t attention_launches = 0;
-};
-
-std::string collective_name(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return "all-reduce";
-    case CollectiveOp::kAllGather:
-      return "all-gather";
-    case CollectiveOp::kReduceScatter:
-      return "reduce-scatter";
-    default:
-      return "all-to-all";
-  }
-}
-
-std::string whole(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
-
-PassSums sums_of(const PassKernels& pass) {
-  PassSums sums;
-  for (const Kernel& kernel : pass.list) {
-    if (kernel.kind == Kernel::Kind::kGemm) {
-      const ProductShape& product = kernel.product;
-      sums.products.push_back(std::to_string(product.m) + " x " + std::to_string(product.n) + " x " +
-                              std::to_string(product.k) +
-                              (product.count == 1 ? "" : " * " + std::to_string(product.count)));
-    } else if (kernel.kind == Kernel::Kind::kAttention) {
-      sums.attention_flops += kernel.flops;
-      sums.attention_bytes += kernel.bytes;
-      sums.attention_launches += kernel.launches;
-    } else if (kernel.kind == Kernel::Kind::kMemory) {
-      sums.moved[kernel.movement].first += kernel.bytes;
-      sums.moved[kernel.movement].second += kernel.launches;
-    } else if (kernel.kind == Kernel::Kind::kCollective) {
-      sums.collectives.push_back(collective_name(kernel.op) + " " + whole(kernel.bytes) +
-                                 (kernel.hidden ? " hidden" : ""));
-    } else if (kernel.kind == Kernel::Kind::kExchange) {
-      sums.collectives.push_back("exchange " + whole(kernel.exchange.bytes) + (kernel.hidden ? " hidden" : ""));
-    }
-  }
-  return sums;
-}
-
-using Lines = std::vector<std::string>;
-
-void check_moved(const PassSums& sums, Movement movement, double bytes, std::int64_t launches) {
-  CAPTURE(kMovementNames[static_cast<std::size_t>(movement)]);
-  const auto found = sums.moved.find(movement);
-  REQUIRE(found != sums.moved.end());
-  CHECK(found->second.first == to_the_byte(bytes));
-  CHECK(found->second.second == launches);
-}
-
-Network rows_of_256() {
-  Network network;
-  network.sequence = 256;
-  network.samples = 2;
-  return network;
-}
-
-LayerKernels kernels_of(const LayerSpec& layer, const Parallelism& job = {}) {
-  return layer_kernels(layer, JobShape(rows_of_256(), job));
-}
-
-/// Bytes of 16-bit numbers of all tokens.
-double row_bytes(std::int64_t features) { return static_cast<double>(2 * kRows * features); }
-
-constexpr Movement kPlain = Movement::kElementwise;
 
 /// 4 heads of 16 columns, 2 of keys and of values: 128 columns of q | k | v.
 LayerSpec grouped_attention() {
@@ -216,133 +137,6 @@ TEST_CASE("adapters are two thin products and a sum per pass, and weights have n
   job.adapter_targets = LoraTargets::kQkv;
   CHECK(sums_of(kernels_of(layer, job).forward).products.size() == 2);
   CHECK(sums_of(kernels_of(layer, job).weight_grad).products.empty());
-}
-
-TEST_CASE("a mixture of experts routes, permutes, exchanges, computes, and goes back the same way") {
-  LayerSpec layer{.kind = LayerKind::kMoe,
-                  .name = "m",
-                  .width = 16,
-                  .hidden = 32,
-                  .experts = 8,
-                  .experts_per_token = 2,
-                  .gated = true,
-                  .bias = false};
-  const Parallelism job{.expert = 4, .data = 4};
-  const LayerKernels kernels = kernels_of(layer, job);
-  // 1024 copies of tokens for two experts: 512 each.
-  const PassSums forward = sums_of(kernels.forward);
-  CHECK(forward.products == Lines{"512 x 8 x 16", "512 x 64 x 16 * 2", "512 x 16 x 32 * 2"});
-  CHECK(forward.collectives == Lines{"exchange 16384", "exchange 16384"});
-  const double permuted = 2.0 * 1024 * 16;
-  check_moved(forward, Movement::kPermute, 5 * permuted, 21 + 5);
-  // The loss that balances experts reads scores of 8 experts; the activation reads 64 columns and writes 32.
-  check_moved(forward, kPlain, 3 * row_bytes(8) + 2.0 * 1024 * (64 + 32), 5 + 1);
-  const PassSums input_grad = sums_of(kernels.input_grad);
-  check_moved(input_grad, Movement::kPermute, 5 * permuted, 3 + 6);
-  check_moved(input_grad, kPlain, 5 * row_bytes(8) + 6 * row_bytes(16) + 3 * row_bytes(16) + 2.0 * 1024 * (2 * 64 + 32),
-              5 + 4 + 1 + 1);
-  const PassSums weight_grad = sums_of(kernels.weight_grad);
-  CHECK(weight_grad.products == Lines{"8 x 16 x 512", "16 x 32 x 512 * 2", "64 x 16 x 512 * 2"});
-  check_moved(weight_grad, kPlain, 0, 1);
-  for (const Kernel& kernel : kernels.forward.list) {
-    const bool router = kernel.kind == Kernel::Kind::kGemm && kernel.product.n == 8;
-    if (router) CHECK_FALSE(kernel.routed);
-    if (kernel.kind == Kernel::Kind::kExchange) CHECK(kernel.routed);
-  }
-  Parallelism once = job;
-  once.dispatcher = Dispatcher::kOncePerNode;
-  check_moved(sums_of(kernels_of(layer, once).forward), Movement::kPermute, 5 * permuted, 6 + 2);
-  check_moved(sums_of(kernels_of(layer, once).input_grad), Movement::kPermute, 5 * permuted, 2 + 6);
-  check_moved(sums_of(kernels_of(layer, {.data = 4}).forward), Movement::kPermute, 5 * permuted, 6 + 2);
-  CHECK(sums_of(kernels_of(layer, {.data = 4}).forward).collectives.empty());
-  Parallelism adapters = job;
-  adapters.adapter_rank = 4;
-  CHECK(sums_of(kernels_of(layer, adapters).weight_grad).moved.empty());
-}
-
-TEST_CASE(
-    "tokens go to their experts in 8 bits with a scale for 128 of them where the job does so, and come back in 16") {
-  const LayerSpec layer{.kind = LayerKind::kMoe,
-                        .name = "m",
-                        .width = 16,
-                        .hidden = 32,
-                        .experts = 8,
-                        .experts_per_token = 2,
-                        .bias = false};
-  const Parallelism job{.expert = 4, .data = 4, .overlap_experts = true, .low_precision_dispatch = true};
-  const LayerKernels kernels = kernels_of(layer, job);
-  CHECK(sums_of(kernels.forward).collectives == Lines{"exchange 8448 hidden", "exchange 16384 hidden"});
-  CHECK(sums_of(kernels.input_grad).collectives == Lines{"exchange 16384 hidden", "exchange 16384 hidden"});
-}
-
-TEST_CASE("biases of experts move 28 bytes for a number forward and 40 back, by small operations for every expert") {
-  LayerSpec layer{.kind = LayerKind::kMoe,
-                  .name = "m",
-                  .width = 16,
-                  .hidden = 32,
-                  .experts = 8,
-                  .experts_per_token = 2,
-                  .bias = false};
-  Parallelism job{.expert = 4, .data = 4};
-  const auto more = [&](const PassKernels LayerKernels::*pass, Movement movement) {
-    LayerSpec with = layer;
-    with.bias = true;
-    const auto bare = sums_of(kernels_of(layer, job).*pass).moved[movement];
-    const auto full = sums_of(kernels_of(with, job).*pass).moved[movement];
-    return std::pair(full.first - bare.first, full.second - bare.second);
-  };
-  using Difference = std::pair<double, std::int64_t>;
-  // Two experts: 4 and 12 small operations, four in the time of another, and two for all.
-  CHECK(more(&LayerKernels::forward, kPlain) == Difference{28.0 * 1024 * 16, 1 + 2});
-  CHECK(more(&LayerKernels::input_grad, kPlain) == Difference{40.0 * 1024 * 16, 3 + 2});
-  job.expert = job.data = 8;  // one expert: 2 and 6
-  CHECK(more(&LayerKernels::forward, kPlain).second == 1 + 2);
-  CHECK(more(&LayerKernels::input_grad, kPlain).second == 2 + 2 + 2);  // and two sums as behind any product
-  job.format = MatrixFormat::kFp8;
-  CHECK(more(&LayerKernels::input_grad, Movement::kCast) == Difference{0, 2});
-  job.captured = CapturedGraphs::kAll;
-  CHECK(more(&LayerKernels::forward, kPlain) == Difference{0, 0});
-}
-
-TEST_CASE("products of few bits take tokens in sixteens, so experts' tokens are filled up and cut back") {
-  const LayerSpec layer{.kind = LayerKind::kMoe,
-                        .name = "m",
-                        .width = 16,
-                        .hidden = 32,
-                        .experts = 8,
-                        .experts_per_token = 2,
-                        .bias = false};
-  Parallelism job{.expert = 4, .data = 4, .format = MatrixFormat::kFp8};
-  const double activation = 2.0 * 1024 * (32 + 32);
-  const double filled = 2 * 2 * 2.0 * 1024 * 16;  // twice read and written
-  check_moved(sums_of(kernels_of(layer, job).forward), kPlain, 3 * row_bytes(8) + activation + filled, 5 + 1 + 2 + 1);
-  job.expert_capacity = 1;  // as many for each
-  check_moved(sums_of(kernels_of(layer, job).forward), kPlain, 3 * row_bytes(8) + activation, 5 + 1);
-  job.expert_capacity = 0;
-  job.dispatcher = Dispatcher::kOncePerNode;
-  check_moved(sums_of(kernels_of(layer, job).forward), kPlain, 3 * row_bytes(8) + activation, 5 + 1);
-}
-
-TEST_CASE("shared experts are an MLP for all tokens, and a latent width has a product there and one back") {
-  LayerSpec layer{.kind = LayerKind::kMoe,
-                  .name = "m",
-                  .width = 16,
-                  .hidden = 32,
-                  .experts = 8,
-                  .experts_per_token = 2,
-                  .shared_experts = 3,
-                  .bias = false};
-  CHECK(sums_of(kernels_of(layer).forward).products ==
-        Lines{"512 x 8 x 16", "128 x 32 x 16 * 8", "128 x 16 x 32 * 8", "512 x 96 x 16", "512 x 16 x 96"});
-  layer.shared_experts = 0;
-  layer.latent_width = 4;
-  CHECK(sums_of(kernels_of(layer).forward).products ==
-        Lines{"512 x 8 x 16", "512 x 4 x 16", "128 x 32 x 4 * 8", "128 x 4 x 32 * 8", "512 x 16 x 4"});
-  layer.latent_width = 0;
-  const Parallelism divided{.tensor = 2, .data = 2, .sequence_parallel = true};
-  // Ranks that divide an expert gather the copies of both halves' tokens.
-  CHECK(sums_of(kernels_of(layer, divided).forward).collectives == Lines{"all-gather 32768", "reduce-scatter 32768"});
-  CHECK(sums_of(kernels_of(layer, {.tensor = 2}).forward).collectives == Lines{"all-reduce 16384"});
 }
 
 TEST_CASE("a layer of Mamba-2 scans in the time of what its kernels read and write, forward and twice back") {
