@@ -12,7 +12,7 @@
 
 namespace plumb::testing {
 
-inline constexpr std::int64_t kRows = 512;  // tokens of a microbatch: two samples of 256
+inline constexpr std::int64_t kRowsOfTwo = 512;  // tokens of a microbatch: two samples of 256
 
 /// What a pass does, kind by kind.
 struct PassSums {
@@ -89,7 +89,7 @@ inline LayerKernels kernels_of(const LayerSpec& layer, const Parallelism& job = 
 }
 
 /// Bytes of 16-bit numbers of all tokens.
-inline double row_bytes(std::int64_t features) { return static_cast<double>(2 * kRows * features); }
+inline double row_bytes(std::int64_t features) { return static_cast<double>(2 * kRowsOfTwo * features); }
 
 inline constexpr Movement kPlain = Movement::kElementwise;
 

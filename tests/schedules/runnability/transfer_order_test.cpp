@@ -12,7 +12,7 @@ namespace plumb::testing {
 namespace {
 
 using Place = ProgramBuilder::Place;
-using Numbers = std::vector<std::uint32_t>;
+using TransferNumbers = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t kAlone = Batches::kNone;
 
@@ -27,11 +27,11 @@ TEST_CASE("buffered channels serve messages as they are made, all others as they
   builder.message(Place{0, 1}, Place{1, 0}, 10);
   const Program program = builder.build();
   const IndexLists made = service_order(program, TransferMode::kBuffered);
-  CHECK(Numbers(made.items.begin(), made.items.end()) == Numbers{2, 4, 0, 3, 1});
+  CHECK(TransferNumbers(made.items.begin(), made.items.end()) == TransferNumbers{2, 4, 0, 3, 1});
   for (const TransferMode mode : {TransferMode::kFifo, TransferMode::kRendezvous, TransferMode::kPairFifo}) {
     const IndexLists issued = service_order(program, mode);
-    CHECK(Numbers(issued.items.begin(), issued.items.end()) == Numbers{0, 2, 4, 1, 3});
-    CHECK(Numbers(issued.begin.begin(), issued.begin.end()) == Numbers{0, 3, 5});
+    CHECK(TransferNumbers(issued.items.begin(), issued.items.end()) == TransferNumbers{0, 2, 4, 1, 3});
+    CHECK(TransferNumbers(issued.begin.begin(), issued.begin.end()) == TransferNumbers{0, 3, 5});
   }
 }
 
@@ -46,9 +46,9 @@ TEST_CASE("a send and a receive between two devices at one place of a lane are a
   builder.message(Place{2, 0}, Place{1, 2}, 10);
   const Program program = builder.build();
   const Batches batches = batches_of(program, TransferMode::kBatched);
-  CHECK(batches.size == Numbers{2, 2});
-  CHECK(batches.of_send == Numbers{0, 1, kAlone, kAlone, kAlone});
-  CHECK(batches.of_receive == Numbers{1, 0, kAlone, kAlone, kAlone});
+  CHECK(batches.size == TransferNumbers{2, 2});
+  CHECK(batches.of_send == TransferNumbers{0, 1, kAlone, kAlone, kAlone});
+  CHECK(batches.of_receive == TransferNumbers{1, 0, kAlone, kAlone, kAlone});
   for (const TransferMode mode : {TransferMode::kBuffered, TransferMode::kRendezvous, TransferMode::kPairFifo}) {
     CHECK(batches_of(program, mode).size.empty());
   }
@@ -63,9 +63,9 @@ TEST_CASE("a batch holds all sends and receives of its place, and a pair of acti
   builder.message(Place{1, 0}, Place{0, 2}, 10);
   const Program program = builder.build();
   const Batches batches = batches_of(program, TransferMode::kBatched);
-  CHECK(batches.size == Numbers{3, 3});
-  CHECK(batches.of_send == Numbers{0, 0, 1});
-  CHECK(batches.of_receive == Numbers{1, 1, 0});
+  CHECK(batches.size == TransferNumbers{3, 3});
+  CHECK(batches.of_send == TransferNumbers{0, 0, 1});
+  CHECK(batches.of_receive == TransferNumbers{1, 1, 0});
 }
 
 TEST_CASE("two devices have one queue: by place, sends of a place before its receives, and each pair for itself") {
@@ -77,8 +77,8 @@ TEST_CASE("two devices have one queue: by place, sends of a place before its rec
   const Program program = builder.build();
   const PairQueues queues = pair_queues_of(program, TransferMode::kPairFifo);
   // Device 0: send 0, receive 1, send 2. Device 1: send 1, receive 0, receive 2.
-  CHECK(queues.before_send == Numbers{kAlone, kAlone, 1, kAlone});
-  CHECK(queues.before_receive == Numbers{1, 0, 0, kAlone});
+  CHECK(queues.before_send == TransferNumbers{kAlone, kAlone, 1, kAlone});
+  CHECK(queues.before_receive == TransferNumbers{1, 0, 0, kAlone});
   CHECK(pair_queues_of(program, TransferMode::kBatched).before_send.empty());
 }
 
