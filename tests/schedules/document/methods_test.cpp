@@ -77,9 +77,50 @@ TEST_CASE("methods go where they belong: what is not stale, or keeps its weights
       "pipedream", "xpipe",
       "schedule 'pipedream': method xpipe: a backward reads the weights of its forward already; expected the policy "
       "latest");
+  refused("pipemare", "pipeoptim,t2",
+          "schedule 'pipemare': method pipeoptim: and t2 contradict each other: one predicts what the other takes for "
+          "the newest weights; expected one of them");
+  refused("pipemare", "t2,xpipe",
+          "schedule 'pipemare': method t2: and xpipe both choose the weights of backwards; expected one of them");
   refused("pipemare", "t1,t1", "schedule 'pipemare': method t1: is named twice; expected once");
   CHECK(with_methods(generate("pipedream", {.num_devices = 4, .num_microbatches = 1}), "t1").weights.methods.size() ==
         1);
+}
+
+TEST_CASE("methods that choose different weights go together, in either order") {
+  const Schedule of = generate("pipemare", {.num_devices = 4, .num_microbatches = 4});
+  for (const char* pair : {"t1,t2", "t2,t1", "t1,lwp", "lwp,t1", "t2,nesterov", "nesterov,t2", "pipeoptim,spike",
+                           "spike,pipeoptim", "xpipe,t1", "t1,xpipe", "gap-aware,t2", "t2,gap-aware"}) {
+    CAPTURE(pair);
+    CHECK(with_methods(of, pair).weights.methods.size() == 2);
+  }
+}
+
+TEST_CASE("released pipeoptim looks one backward further, released spectrain at its own, published numbers stay") {
+  const auto ahead = [](const char* timing, std::int64_t m, const char* method) {
+    return with_methods(
+               generate("pipemare", {.num_devices = 4, .num_microbatches = m, .options = {{"timing", timing}}}), method)
+        .weights.prediction;
+  };
+  using Steps = std::vector<std::int32_t>;
+  CHECK(ahead("1f1b", 1, "pipeoptim").forward == Steps{3, 2, 1, 0});
+  CHECK(ahead("1f1b", 1, "pipeoptim:released=1").forward == Steps{4, 3, 2, 1});
+  CHECK(ahead("1f1b", 1, "pipeoptim:released=1").backward == Steps{0, 0, 0, 0});
+  CHECK(ahead("1f1b", 1, "spectrain:released=1").forward == Steps{3, 2, 1, 0});
+  CHECK(ahead("1f1b", 1, "spectrain:released=1").backward.empty());
+  CHECK(ahead("1f1b", 1, "spectrain").forward == Steps{3, 2, 2, 1});  // r/2 + p - r - 1
+  CHECK(ahead("1f1b", 1, "spectrain").backward == Steps{0, 0, 1, 1});
+  CHECK(ahead("slots", 1, "spectrain").forward == Steps{3, 3, 3, 3});  // r more than its own backward
+  CHECK(ahead("slots", 1, "spectrain").backward == Steps{0, 1, 2, 3});
+  CHECK(ahead("slots", 1, "spectrain:published=1").forward == Steps{3, 2, 2, 1});
+  CHECK_FALSE(ahead("slots", 1, "spectrain").once_per_update);
+  // XPipe, two microbatches: round((p + m - r/2 - 2) / m) and round((m + floor(r/2) - 1) / m), halves to even.
+  CHECK(ahead("1f1b", 2, "xpipe").forward == Steps{2, 2, 2, 1});
+  CHECK(ahead("1f1b", 2, "xpipe").backward == Steps{0, 0, 1, 1});
+  CHECK(ahead("1f1b", 2, "xpipe").once_per_update);
+  // In slots: round((2 p - 2 - r + m) / m) and round((r + m - 1) / m).
+  CHECK(ahead("slots", 2, "xpipe").forward == Steps{4, 4, 3, 2});
+  CHECK(ahead("slots", 2, "xpipe").backward == Steps{0, 1, 2, 2});
 }
 
 TEST_CASE("a synchronous phase before pipemare is its own option, list by list") {

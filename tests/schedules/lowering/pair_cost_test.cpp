@@ -44,6 +44,47 @@ double pair_units(const std::string& list, const std::string& cost, bool recompu
 
 }  // namespace
 
+TEST_CASE("a given time belongs to two passes in either order, and never to extra work") {
+  PairTimes pairs;
+  for (std::size_t k = 0; k < pairs.ticks.size(); ++k) pairs.ticks[k] = static_cast<Ticks>(k + 1);
+  for (std::size_t k = 0; k < kPairNames.size(); ++k) {
+    const auto op = [&](std::size_t letter) { return static_cast<Op>(kPairedPasses.find(kPairNames[k][letter])); };
+    CAPTURE(kPairNames[k]);
+    CHECK(lowering::given_pair_time(pairs, op(0), op(1)) == static_cast<Ticks>(k + 1));
+    CHECK(lowering::given_pair_time(pairs, op(1), op(0)) == static_cast<Ticks>(k + 1));
+  }
+  CHECK(lowering::given_pair_time(pairs, Op::kF, Op::kX) == 0);
+  CHECK(lowering::given_pair_time(pairs, Op::kX, Op::kF) == 0);
+}
+
+TEST_CASE("a pair takes its computation, its communication or its longer half, whichever is longest") {
+  using lowering::pair_time;
+  // 10 alone of which 4 are uncovered communication of 6, and 20 of which 1 of 3: 6 + 19 of computation.
+  CHECK(pair_time({.alone = 10, .comm = 6, .uncovered = 4}, {.alone = 20, .comm = 3, .uncovered = 1}, {}) == 25);
+  CHECK(pair_time({.alone = 10, .comm = 30, .uncovered = 9}, {.alone = 10, .comm = 5, .uncovered = 4}, {}) == 35);
+  CHECK(pair_time({.alone = 50, .comm = 30, .uncovered = 30}, {.alone = 10, .comm = 5, .uncovered = 5}, {}) == 50);
+  CHECK(pair_time({.alone = 10, .comm = 5, .uncovered = 5}, {.alone = 50, .comm = 30, .uncovered = 30}, {}) == 50);
+  CHECK(pair_time({.alone = 10, .recompute = 3}, {.alone = 10, .recompute = 4}, 12) == 12 + 3 + 4);
+  StageTimes times;
+  times.f_comm = {.all = 10, .shown = 1};
+  times.b_comm = {.all = 20, .shown = 2};
+  times.i_comm = {.all = 30, .shown = 3};
+  times.w_comm = {.all = 40, .shown = 4};
+  const auto half = [&](Op op, bool recompute) { return lowering::communication_half(times, op, recompute); };
+  const auto is = [](const lowering::PairHalf& found, Ticks all, Ticks shown) {
+    CHECK(found.comm == all);
+    CHECK(found.uncovered == shown);
+  };
+  is(half(Op::kF, true), 10, 1);
+  is(half(Op::kR, false), 10, 1);
+  is(half(Op::kB, false), 20, 2);
+  is(half(Op::kB, true), 30, 3);  // the forward again
+  is(half(Op::kI, true), 40, 4);
+  is(half(Op::kI, false), 30, 3);
+  is(half(Op::kW, true), 40, 4);
+  is(half(Op::kX, true), 0, 0);
+}
+
 TEST_CASE("without a key and without communication a pair of any two actions takes the sum of its halves") {
   const std::string cost = "F=1,I=2,W=4,R=8,X=16";
   CHECK(pair_units("(0F0;0F1)OVERLAP", cost) == 2);

@@ -65,6 +65,66 @@ TEST_CASE("the closed form of every delay is what a long document measures once 
   }
 }
 
+TEST_CASE(
+    "weight policies say how late a pass is: by D, by that of stage 0, by one update, by so many, or not at all") {
+  // Four stages in slots: D = 2 (4 - s) - 1; 3 microbatches per update.
+  Schedule schedule =
+      generate("pipemare", {.num_devices = 4, .num_microbatches = 3, .updates = 40, .options = {{"timing", "slots"}}});
+  schedule.weights.per_stage.clear();
+  const auto delays = [&](WeightPolicy policy, std::int32_t stage) {
+    schedule.weights.policy = policy;
+    return steady_delays(schedule, StageId{stage});
+  };
+  for (const std::int32_t stage : {0, 1, 2, 3}) {
+    CAPTURE(stage);
+    const double distance = 2.0 * (4 - stage) - 1;
+    const double late = distance / 3;
+    CHECK(delays(WeightPolicy::kStash, stage) == SteadyDelays{late, late, late, distance});
+    CHECK(delays(WeightPolicy::kVerticalSync, stage) == SteadyDelays{7.0 / 3, 7.0 / 3, 7.0 / 3, distance});
+    CHECK(delays(WeightPolicy::kDoubleBuffer, stage) == SteadyDelays{1, 1, 1, distance});
+    schedule.weights.delay = 3;
+    CHECK(delays(WeightPolicy::kDelay, stage) == SteadyDelays{3, 3, 3, distance});
+    CHECK(delays(WeightPolicy::kLatest, stage) == SteadyDelays{late, 0, 0, distance});
+    CHECK_FALSE(delays(WeightPolicy::kFlush, stage));
+  }
+  CHECK_FALSE(has_closed_delays(schedule));
+  schedule.weights.policy = WeightPolicy::kLatest;
+  CHECK(has_closed_delays(schedule));
+  // Stages 1 to 3 replay from stage 1 on: 2 (3 - s) + 1 slots before the backward. A single stage replays at its
+  // backward.
+  schedule.recompute = {Recompute{.first_stage = 1, .last_stage = 3, .segment = true}};
+  for (const std::int32_t stage : {0, 1, 2, 3}) {
+    const double replayed = stage == 0 ? 0 : (2.0 * (3 - stage) + 1) / 3;
+    CHECK(steady_delays(schedule, StageId{stage})->recompute == replayed);
+  }
+  schedule.recompute.front().first_stage = 3;
+  CHECK(steady_delays(schedule, StageId{3})->recompute == 0);
+  schedule.recompute = {Recompute{.first_stage = 1, .last_stage = 3, .segment = false}};
+  CHECK(steady_delays(schedule, StageId{2})->recompute == 0);
+}
+
+TEST_CASE("only straight pipelines that are trained whole have closed delays") {
+  Schedule straight = generate("pipemare", {.num_devices = 3, .num_microbatches = 1, .updates = 9});
+  straight.parameters["timing"] = std::string("1f1b");
+  CHECK(steady_delays(straight, StageId{0})->distance == 2);  // P - 1 - s
+  straight.parameters["timing"] = std::string("fused");
+  CHECK(steady_delays(straight, StageId{0})->distance == 4);  // 2 (P - 1 - s)
+  CHECK(steady_delays(straight, StageId{2})->distance == 0);
+  const auto without = [&](auto change) {
+    Schedule other = straight;
+    change(other);
+    return !steady_delays(other, StageId{0}).has_value();
+  };
+  CHECK(without([](Schedule& other) { other.parameters.erase("timing"); }));
+  CHECK(without([](Schedule& other) { other.parameters["timing"] = std::string("unheard of"); }));
+  CHECK(without([](Schedule& other) { other.parameters["timing"] = std::int64_t{1}; }));
+  CHECK(without([](Schedule& other) { other.num_stages = 6; }));
+  CHECK(without([](Schedule& other) { other.placement.push_back(other.placement.front()); }));
+  CHECK(without([](Schedule& other) { other.placement.front().front().push_back(DeviceId{1}); }));
+  CHECK(without([](Schedule& other) { other.slices = Slices{}; }));
+  CHECK(without([](Schedule& other) { other.forward_only = true; }));
+}
+
 TEST_CASE("tau of a method does not depend on the length of the document") {
   const auto places = [](std::int64_t updates) {
     const Schedule schedule = with_methods(
