@@ -45,7 +45,7 @@ LONGEST = {'action_text': 48, 'partition': 64, 'cluster_name': 48, 'abstract_cos
            'cost_options': 256, 'pair_data': 256, 'study_runs': 256, 'json': 256, 'image_data': 7000,
            'checkpoint_state': 4096, 'nsys': 8192, 'timer_log': 512, 'network_json': 2048, 'cluster_json': 2048,
            'device_measurements': 4096, 'ping_pong': 256, 'stage_times': 256, 'product_table': 512, 'attention_table': 256, 'gzip': 512,
-           'step_recipe': 2048, 'node_trace': 256, 'phase_rules': 512}
+           'step_recipe': 2048, 'shown_text': 96, 'node_trace': 256, 'phase_rules': 512}
 SECONDS_PER_INPUT = 10  # of processor time; longer is a hang
 MEBIBYTES = 2048
 MEBIBYTES_AT_ONCE = 512  # a single allocation
