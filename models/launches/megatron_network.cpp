@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "models/ground/error.hpp"
 #include "models/network/network_check.hpp"
@@ -201,6 +203,9 @@ class MegatronLayers {
     return kind == "rope" || kind == "rotary" || kind == "mrope" || kind == "yarn";
   }
   bool learns_positions() const {
+    // "none" is a kind of positions; of other options it says that they are not given.
+    const auto given = settings_.all().find("position_embedding_type");
+    if (given != settings_.all().end() && given->second.values == std::vector<std::string>{"none"}) return false;
     const std::string kind = setting_name(settings_.text("position_embedding_type", "learned_absolute"));
     return (kind == "learned_absolute" || kind == "learned") && settings_.flag("add_position_embedding", true);
   }

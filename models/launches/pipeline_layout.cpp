@@ -25,7 +25,6 @@ std::string in_letters(std::string_view layout) {
   std::string letters;
   std::string word;
   for (const char letter : layout.substr(layout.find('[') + 1)) {
-    if (letter == ']' && !(letters.empty() && word.empty())) letters += '|';
     if ((letter >= 'a' && letter <= 'z') || letter == '_') {
       word += letter;
       continue;
@@ -35,6 +34,7 @@ std::string in_letters(std::string_view layout) {
     if (word == "mtp") letters += 'm';
     if (word == "loss") letters += 'L';
     word.clear();
+    if (letter == ']') letters += '|';
   }
   while (letters.ends_with('|')) letters.pop_back();
   return letters;

@@ -94,11 +94,13 @@ class Record:
         """The cases that may notice a change in a line of a declaration (first line, last line, whether a function)."""
         lines = self.by_file.get(path, {})
         first, last, function = declaration
-        if not function or self.around(path, first, last) is None:
+        whole = self.around(path, first, last)
+        if not function or whole is None:
             return _any(lines.values())
+        if line in lines:
+            return lines[line]
         before = [at for at in lines if first <= at <= line]
-        near = max(before) if before else min(at for at in lines if first <= at <= last)
-        return lines[near]
+        return (lines[max(before)] if before else 0) or whole
 
     def cheapest_first(self, bits):
         return sorted((i for i in range(len(self.names)) if bits >> i & 1), key=lambda i: self.seconds[i])

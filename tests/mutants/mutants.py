@@ -12,6 +12,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -26,29 +27,43 @@ HALLS = ["models", "schedules", "sim", "trainer", "tools"]
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 
-def read_equivalents(path):
-    """Mutants that change nothing: key -> reason. A row is a source, "- was", "+ became" and lines of reason."""
-    result, block = {}, []
-    for line in open(path).read().split("\n") + [""]:
-        if line.startswith("#"):
-            continue
-        if line.strip():
-            block.append(line.strip())
-        elif block:
-            if len(block) < 4 or not block[1].startswith("- ") or not block[2].startswith("+ "):
-                sys.exit(f"{path}: '{block[0]}': expected a source, '- was', '+ became' and a reason")
-            result["\n".join([block[0], block[1][2:], block[2][2:]])] = " ".join(block[3:])
-            block = []
-    return result
+class Equivalents:
+    """Mutants that change nothing that can be seen, with the reason.
 
+    A block is a source, "- was", "+ became" and lines of reason; or "*", "~ a pattern" and lines of reason, for every line
+    that is as the pattern says where a number changed and nothing else.
+    """
 
-def stale_equivalents(root, equivalents):
-    """Rows whose source no longer has the line."""
-    for key in equivalents:
-        path, was, _ = key.split("\n")
-        full = os.path.join(root, path)
-        if not os.path.exists(full) or was not in [line.strip() for line in open(full)]:
-            yield f"{path}: no line '{was}'"
+    def __init__(self, text, where="equivalents.txt"):
+        self.exact, self.patterns, block = {}, [], []
+        for line in text.split("\n") + [""]:
+            if line.startswith("#"):
+                continue
+            if line.strip():
+                block.append(line.strip())
+            elif block:
+                if block[0] == "*" and len(block) > 2 and block[1].startswith("~ "):
+                    self.patterns.append((re.compile(block[1][2:]), " ".join(block[2:])))
+                elif len(block) > 3 and block[1].startswith("- ") and block[2].startswith("+ "):
+                    self.exact["\n".join([block[0], block[1][2:], block[2][2:]])] = " ".join(block[3:])
+                else:
+                    sys.exit(f"{where}: '{block[0]}': expected a source, '- was', '+ became' and a reason, or '*', '~ pattern' and one")
+                block = []
+
+    def __contains__(self, key):
+        if key in self.exact:
+            return True
+        _, was, became = key.split("\n")
+        numbers_only = re.sub(r"\d+", "0", was) == re.sub(r"\d+", "0", became)
+        return numbers_only and any(pattern.fullmatch(was) for pattern, _ in self.patterns)
+
+    def stale(self, root):
+        """Rows whose source no longer has the line."""
+        for key in self.exact:
+            path, was, _ = key.split("\n")
+            full = os.path.join(root, path)
+            if not os.path.exists(full) or was not in [line.strip() for line in open(full)]:
+                yield f"{path}: no line '{was}'"
 
 
 def table(results, equivalents):
@@ -169,8 +184,8 @@ def main():
     options = arguments()
     halls = [hall for hall in HALLS if hall in options.halls.split(",")]
     folder = os.path.join(os.path.dirname(os.path.abspath(options.build)), "mutants")
-    equivalents = read_equivalents(os.path.join(ROOT, "tests/mutants/equivalents.txt"))
-    for row in stale_equivalents(ROOT, equivalents):
+    equivalents = Equivalents(open(os.path.join(ROOT, "tests/mutants/equivalents.txt")).read())
+    for row in equivalents.stale(ROOT):
         sys.exit(f"equivalents.txt: {row}")
     builds = Builds(ROOT, os.path.abspath(options.build), folder)
     builds.prepare(halls, halls, options.jobs)

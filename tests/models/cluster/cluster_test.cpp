@@ -130,6 +130,22 @@ TEST_CASE("a shape after the name makes that many nodes and devices") {
   CHECK(load_cluster("a100").devices.size() == 8);
 }
 
+TEST_CASE("a number of devices behind the name fills as few nodes as it can, all alike") {
+  const auto nodes_of = [](const char* name) {
+    const Cluster cluster = load_cluster(name);
+    return std::pair(cluster.devices.size() / static_cast<std::size_t>(cluster.devices_per_node),
+                     static_cast<std::size_t>(cluster.devices_per_node));
+  };
+  using Nodes = std::pair<std::size_t, std::size_t>;
+  CHECK(nodes_of("a100-1") == Nodes{1, 1});
+  CHECK(nodes_of("a100-8") == Nodes{1, 8});
+  CHECK(nodes_of("a100-9") == Nodes{3, 3});  // two nodes would not be alike
+  CHECK(nodes_of("a100-10") == Nodes{2, 5});
+  CHECK(nodes_of("a100-16") == Nodes{2, 8});
+  CHECK(nodes_of("16-a100") == Nodes{2, 8});
+  CHECK_THROWS_AS(load_cluster("a100-11"), Error);  // eleven nodes of one
+}
+
 TEST_CASE("impossible shapes and unknown clusters are refused") {
   CHECK(error_message([] { load_cluster("a100-0x8"); }) ==
         "cluster 'a100-0x8': expected at least 1 node of at least 1 device and at most 65536 devices");

@@ -237,6 +237,8 @@ TEST_CASE("keys and values of context ranks pass by beside the kernels, of which
   CHECK(sums_of(heads.forward).collectives ==
         Lines{"all-to-all 32768", "all-to-all 16384", "all-to-all 16384", "all-to-all 32768"});
   CHECK(sums_of(heads.input_grad).collectives == sums_of(heads.forward).collectives);
+  // Each is put in order before and after it: read and written twice.
+  check_moved(sums_of(heads.forward), kPlain, 4.0 * (32768 + 16384 + 16384 + 32768) + row_bytes(128), 4 * 2 + 3);
 }
 
 TEST_CASE("a table reads a row for each token, and its gradient is made whole, added and read") {

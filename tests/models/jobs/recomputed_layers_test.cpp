@@ -109,4 +109,19 @@ TEST_CASE("counts that the stages do not have are refused") {
                        "recomputed layers: all run again already, expected no counts by stage", Error);
 }
 
+TEST_CASE("so many of the first layers are all of them where there are no more") {
+  const LayerSpec norm{.kind = LayerKind::kLayerNorm, .name = "n", .width = 4};
+  const LayerSpec mlp{.kind = LayerKind::kMlp, .name = "m", .width = 4, .hidden = 8};
+  const LayerSpec attention{.kind = LayerKind::kAttention, .name = "a", .width = 4, .heads = 2};
+  const LayerSpec first{.kind = LayerKind::kResidual, .name = "r", .width = 4, .body = {norm, attention}};
+  const LayerSpec second{.kind = LayerKind::kResidual, .name = "s", .width = 4, .body = {norm, mlp}};
+  const std::vector<LayerSpec> layers{norm, first, second, first, second};  // two layers of two blocks each
+  CHECK(layers_to_recompute(layers) == 2);
+  CHECK(leading_layers(layers, -1) == 0);
+  CHECK(leading_layers(layers, 0) == 0);
+  CHECK(leading_layers(layers, 1) == 3);
+  CHECK(leading_layers(layers, 2) == 5);
+  CHECK(leading_layers(layers, 9) == 5);
+}
+
 TEST_SUITE_END();

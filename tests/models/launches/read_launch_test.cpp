@@ -9,6 +9,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "models/launches/config_settings.hpp"
+#include "models/launches/megatron_log.hpp"
 #include "models/stages/network_costs.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/source_directory.hpp"
@@ -303,6 +304,23 @@ TEST_CASE("layouts say how many layers every stage has") {
   CHECK_THROWS_WITH_AS(small_job("--pipeline-model-parallel-size 3"),
                        "x.sh:1: num_layers: 8 layers do not divide over 3 pipeline ranks, expected a multiple of them",
                        Error);
+}
+
+TEST_CASE("a log has the arguments as names, dots and values, whatever stands before them") {
+  const std::string begin = "2025-01-01 0: hidden_size ..... 64\n";
+  const std::string rest =
+      "  num_layers ................. 8 \r\n[default0]: seq_length .. 16\n  micro_batch_size ... 1\n";
+  CHECK(is_megatron_log(begin + rest));
+  CHECK_FALSE(is_megatron_log(begin + "  num_layers ... 8\n  seq_length .. 16\n"));  // two that are a size or a number
+  const Settings settings =
+      settings_of_megatron_log(begin + rest + "... 5\nname ..\n ... x\nname ...x\n" + "tail ... a b", "x.log");
+  CHECK(settings.whole("hidden_size", 0) == 64);
+  CHECK(settings.whole("num_layers", 0) == 8);
+  CHECK(settings.whole("seq_length", 0) == 16);
+  CHECK(settings.text("tail") == "a b");
+  CHECK_FALSE(settings.has("name"));
+  CHECK(settings.all().size() == 5);
+  CHECK(settings.find("seq_length")->place == "x.log:3");
 }
 
 TEST_CASE("mistakes are told with their place") {

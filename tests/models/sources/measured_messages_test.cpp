@@ -32,6 +32,25 @@ constexpr const char* kTable =
 
 }  // namespace
 
+TEST_CASE("a call that was not measured takes what the other kind of sending call does") {
+  const auto took = [](std::int64_t ns) {
+    Measured measured;
+    measured.count = 1;
+    measured.median_ns = measured.p10_ns = measured.p90_ns = ns;
+    return measured;
+  };
+  MeasuredMessages size;
+  size.bytes = 10;
+  size.send = took(100);
+  CHECK(message_times(std::span(&size, 1), 10).send_ns == 100);
+  CHECK(message_times(std::span(&size, 1), 10).send_posted_ns == 100);
+  size.send_posted = took(70);
+  CHECK(message_times(std::span(&size, 1), 10).send_ns == 100);
+  CHECK(message_times(std::span(&size, 1), 10).send_posted_ns == 70);
+  size.send = {};
+  CHECK(message_times(std::span(&size, 1), 10).send_ns == 70);
+}
+
 TEST_CASE("times of messages are linear between sizes, go on behind the largest, and stay below the smallest") {
   const std::vector<MeasuredMessages> sizes{of_size(1000, 100), of_size(3000, 500)};
   CHECK(message_times(sizes, 1000).message_ns == 100);

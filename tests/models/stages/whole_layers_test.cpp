@@ -32,6 +32,28 @@ TEST_CASE("with Mamba layers every block is a layer; networks without attention 
   CHECK(layer_counts(image, Partition{{0, image.layers.size()}}).empty());
 }
 
+TEST_CASE("the last of two decoder layers has as many blocks as the first, and blocks behind it are no part of it") {
+  const auto block = [](LayerKind kind) {
+    return LayerSpec{
+        .kind = LayerKind::kResidual, .name = "b", .width = 4, .body = {{.kind = kind, .name = "i", .width = 4}}};
+  };
+  const LayerSpec attention = block(LayerKind::kAttention);
+  const LayerSpec mlp = block(LayerKind::kMlp);
+  const LayerSpec end{.kind = LayerKind::kHead, .name = "h", .width = 4};
+  Network network;
+  network.layers = {{.kind = LayerKind::kEmbedding, .name = "e"}, attention, mlp, attention, mlp, mlp, end};
+  using Bounds = std::vector<std::size_t>;
+  CHECK(whole_layers(network) == Bounds{0, 1, 3, 5, 7});
+  network.layers = {
+      {.kind = LayerKind::kEmbedding, .name = "e"}, attention, mlp, mlp, end};  // one: up to the last block
+  CHECK(whole_layers(network) == Bounds{0, 1, 4, 5});
+  network.layers = {attention, mlp, attention};  // fewer are left than the one before has
+  CHECK(whole_layers(network) == Bounds{0, 2, 3});
+  CHECK(decoder_count(network) == 2);
+  network.layers = {{.kind = LayerKind::kEmbedding, .name = "e"}, attention, mlp, attention, mlp, end};
+  CHECK(without_first_decoders(network, 1).layers.size() == 4);
+}
+
 TEST_CASE("stages are counted in whole layers; one that begins inside a layer has no count") {
   const Network network = load_network("gpt2-small");  // embedding, 12 x 2 blocks, norm, head
   const auto counts = layer_counts(network, Partition{{0, 1, 7, 25, 27}});

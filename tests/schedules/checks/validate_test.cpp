@@ -47,6 +47,31 @@ TEST_CASE("§2.5: a backward before its forward is named with device and positio
         lines({"device 0, position 0: 0B0: runs before 0F0"}));
 }
 
+TEST_CASE(
+    "a copy without work in an update is told where it reduces with another one, whom its group does not leave out") {
+  // Two copies of one stage, each on a device of its own; every update has a microbatch for one of them.
+  Schedule schedule = written_schedule({"0F0 0B0", "1:0F1 1:0B1"}, 2);
+  schedule.num_stages = 1;
+  schedule.microbatches_per_update = {1};
+  schedule.placement = {{{DeviceId{0}}}, {{DeviceId{1}}}};
+  const auto told = [&](const std::vector<std::vector<DeviceId>>& groups) {
+    schedule.reduce_groups = groups;
+    std::int64_t count = 0;
+    const std::string text = violations(schedule);
+    for (std::size_t at = text.find("has no backward on the device"); at != std::string::npos;
+         at = text.find("has no backward on the device", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  CHECK(told({}) == 2);
+  CHECK(told({{DeviceId{0}, DeviceId{1}}}) == 2);
+  CHECK(told({{DeviceId{0}}, {DeviceId{1}}}) == 0);  // nobody to reduce with
+  CHECK(told({{DeviceId{0}}}) == 0);
+  schedule.microbatches_per_update = {2};  // then both have work in the only update
+  CHECK(told({}) == 0);
+}
+
 TEST_CASE("all violations come at once, in order of device and position") {
   CHECK(violations(written_schedule({"0F0 0F0 0B0 0F9 7F0 3:0F0", "1W0 0F1 1F0 1B0 1I0"}, 2)) ==
         lines({"device 0, position 0: microbatch 1 is in no list; expected it on every stage",
