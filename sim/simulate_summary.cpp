@@ -94,7 +94,8 @@ std::optional<Timeline> jumped(const SummaryJob& job) {
     if (!can_jump(program, folded->schedule, job)) return std::nullopt;
     check_time(job.schedule, program);
     FoldedResult result = run_folded(program, *folded, job.options);
-    if (result.timeline) {
+    const auto devices = static_cast<std::size_t>(program.num_devices);
+    if (result.timeline && (!program.asynchronous || tell_steady_updates(result.marks, devices))) {
       Timeline& timeline = *result.timeline;
       timeline.base = program.base;
       if (program.send_buffers.overruled()) timeline.send_buffers = program.send_buffers;

@@ -1,6 +1,7 @@
 #include "sim/lanes/metrics.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace plumb {
@@ -100,14 +101,23 @@ std::optional<std::size_t> repeating_intervals(const std::vector<Marks>& lists, 
   return std::nullopt;
 }
 
+bool have_one_pace(const std::vector<Marks>& all) {
+  const std::int64_t made = all.front().back().made;
+  return std::ranges::all_of(all, [&](const Marks& marks) { return marks.back().made == made; });
+}
+
+std::size_t fewest_marks(const std::vector<Marks>& lists) {
+  const auto size = [](const Marks& marks) { return marks.size(); };
+  return size(*std::ranges::min_element(lists, {}, size));
+}
+
 /// Of every device the marks from the first to the last one that counts; nothing where some device has too few.
-std::vector<Marks> counted_marks(std::vector<Marks> lists, std::size_t num_devices) {
-  if (lists.size() != num_devices) return {};
-  const auto sizes = [](const Marks& marks) { return marks.size(); };
-  const auto [fewest, most] = std::ranges::minmax(lists, {}, sizes);
-  if (fewest.size() < 2) return {};
-  const bool same_pace = fewest.size() == most.size();
-  const auto found = same_pace ? repeating_intervals(lists, fewest.size()) : std::nullopt;
+std::vector<Marks> counted_marks(const std::vector<Marks>& all, std::size_t num_devices) {
+  if (all.size() != num_devices) return {};
+  std::vector<Marks> lists = steady_part(all);
+  const std::size_t fewest = fewest_marks(lists);
+  if (fewest < 2) return {};
+  const auto found = have_one_pace(all) ? repeating_intervals(lists, fewest) : std::nullopt;
   WideTicks time = 0;
   for (Marks& marks : lists) {
     if (found) marks = marks.last(*found + 1);
@@ -143,7 +153,7 @@ void fill_steady_step(Timeline& timeline, const std::vector<Marks>& all, const s
 
 void fill_asynchronous(Timeline& timeline, const std::vector<Marks>& lists) {
   timeline.asynchronous = true;
-  const std::vector<Marks> counted = counted_marks(steady_part(lists), timeline.devices.size());
+  const std::vector<Marks> counted = counted_marks(lists, timeline.devices.size());
   if (counted.empty()) {
     timeline.step_time = nearest_ticks(timeline.makespan, std::max<std::int64_t>(1, timeline.updates));
     return;
@@ -174,6 +184,15 @@ void fill_throughput(Timeline& timeline, const WorkUnits& work) {
 std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only) {
   if (forward_only || per_update.empty() || per_update.front() <= 0) return 1;
   return std::max<std::int64_t>(1, num_microbatches / per_update.front());
+}
+
+bool tell_steady_updates(std::span<const UpdateMark> marks, std::size_t num_devices) {
+  const std::vector<Marks> all = by_device(marks);
+  const auto complete = [](const Marks& of) { return of.back().made == std::ssize(of); };
+  if (all.size() != num_devices || std::ranges::all_of(all, complete) || !have_one_pace(all)) return true;
+  const std::vector<Marks> lists = steady_part(all);
+  const std::size_t fewest = fewest_marks(lists);
+  return fewest >= 2 && repeating_intervals(lists, fewest).has_value();
 }
 
 void fill_metrics(Timeline& timeline, const WorkUnits& work, bool asynchronous, std::span<const UpdateMark> marks) {

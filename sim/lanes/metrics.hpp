@@ -25,6 +25,10 @@ struct UpdateMark {
 /// The number of updates of a run of `num_microbatches`, counted at the first stage; at least 1.
 std::int64_t count_updates(std::int64_t num_microbatches, std::span<const std::int64_t> per_update, bool forward_only);
 
+/// Whether the marks of an asynchronous run, some updates of which were skipped, tell what `fill_metrics` would find
+/// with all of them: some devices have paces of their own, or a period repeats among those that are left.
+bool tell_steady_updates(std::span<const UpdateMark> marks, std::size_t num_devices);
+
 /// Computes the figures of a timeline from its devices; the same for simulated and measured runs.
 ///
 /// Reads `makespan`, `base`, `num_microbatches`, `updates` and, of every device, `busy`, `useful`, `first_start` and

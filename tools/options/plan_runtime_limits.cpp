@@ -69,7 +69,7 @@ void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job) {
   job.in_order = true;
   if (runtime.whole_rounds) {
     job.runs = [](std::string_view schedule, std::int32_t places, std::int64_t microbatches) {
-      return schedule != "interleaved" || microbatches % places == 0;
+      return schedule != "interleaved" || (places > 1 && microbatches % places == 0);
     };
   }
   if (runtime.equal_stages) {

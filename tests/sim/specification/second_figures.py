@@ -274,13 +274,14 @@ class Run:
     @staticmethod
     def steady(marks):
         """Of every device the updates that count, from the first to the last; None without any."""
+        same_pace = len({len(m) for m in marks}) == 1
         marks = [m[:[x[2] for x in m].index(False)] if False in [x[2] for x in m] else m for m in marks]
         if any(len(m) < 2 for m in marks):
             return None
         count = None
-        if len({len(m) for m in marks}) == 1:
+        if same_pace:
             gaps = [[(b[0] - a[0], b[1] - a[1]) for a, b in zip(m, m[1:])] for m in marks]
-            many = len(gaps[0])
+            many = min(map(len, gaps))
             for q in range(1, min(64, many // 2) + 1):
                 run = 0
                 while run + q < many and all(g[-1 - run] == g[-1 - run - q] for g in gaps):
