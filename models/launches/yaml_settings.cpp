@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <yaml-cpp/yaml.h>
 
@@ -35,9 +36,7 @@ class YamlWalk {
   explicit YamlWalk(const std::string& name) : settings_(name) {}
 
   void walk(const YAML::Node& node, const std::string& table, const std::string& leaf, std::uint64_t depth) {
-    if (depth > kConfigLevels.most || ++count_ > kConfigValues.most) {
-      throw Error(settings_.source() + ": expected a configuration of fewer tables and values");
-    }
+    count_value(depth);
     if (node.IsMap()) {
       for (const auto& member : node) {
         if (!member.first.IsScalar()) continue;
@@ -50,11 +49,13 @@ class YamlWalk {
     if (node.IsSequence()) {
       for (const YAML::Node& one : node) {
         if (one.IsMap()) return;
+        count_value(depth);
         setting.values.push_back(one.IsScalar() ? resolved(one.Scalar()) : "[...]");
       }
     } else {
       setting.values.push_back(node.IsScalar() ? resolved(node.Scalar()) : "null");
     }
+    count_text(setting.values);
     keep(table, leaf, std::move(setting));
   }
 
@@ -65,13 +66,26 @@ class YamlWalk {
       const std::string reference = unknown_in(setting.values.front());
       if (reference.empty()) continue;
       const auto found = settings_.all().find(setting_name(reference.substr(reference.rfind('.') + 1)));
-      if (found != settings_.all().end() && found->first != name)
-        settings_.set(name, {found->second.values, setting.place});
+      if (found == settings_.all().end() || found->first == name) continue;
+      count_text(found->second.values);
+      settings_.set(name, {found->second.values, setting.place});
     }
     return std::move(settings_);
   }
 
  private:
+  void count_value(std::uint64_t depth) {
+    if (depth <= kConfigLevels.most && ++count_ <= kConfigValues.most) return;
+    throw Error(settings_.source() + ": expected a configuration of fewer tables and values");
+  }
+
+  /// Aliases and references repeat values: together they are no longer than a whole configuration may be.
+  void count_text(const std::vector<std::string>& values) {
+    for (const std::string& value : values) bytes_ += value.size() + 1;
+    if (bytes_ <= kYamlText.most) return;
+    throw Error(settings_.source() + ": expected at most 4 MiB of values, with those that it repeats");
+  }
+
   void keep(const std::string& table, const std::string& leaf, Setting setting) {
     if (std::ranges::find(kGeneralTables, table) != kGeneralTables.end()) {
       settings_.set(table + "." + leaf, setting);
@@ -88,6 +102,7 @@ class YamlWalk {
   Settings settings_;
   std::map<std::string, int> ranks_;
   std::uint64_t count_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace

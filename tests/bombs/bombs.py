@@ -170,7 +170,11 @@ bomb('YAML', '100,000 dashes in a line', lambda: b'- ' * DEEP + b'1\n', JOB + 'x
 bomb('YAML', 'a billion laughs', lambda: b'a0: &a0 [x, x]\n' + b''.join(b'a%d: &a%d [%s]\n' % (i, i, b', '.join([b'*a%d' % (i - 1)] * 9)) for i in range(1, 12)),
      JOB + 'x.yaml', quick=True)
 bomb('YAML', 'an anchor in itself', lambda: b'a: &a {b: *a}\n', JOB + 'x.yaml', quick=True)
-bomb('YAML', 'a name of 1 MB, 1,000 times', lambda: b'a: &a "' + b'x' * MANY + b'"\nb: [' + b'*a, ' * 1_000 + b'1]\n', JOB + 'x.yaml')
+bomb('YAML', 'a name of 1 MB, 1,000 times', lambda: b'a: &a "' + b'x' * MANY + b'"\nb: [' + b'*a, ' * 1_000 + b'1]\n', JOB + 'x.yaml', quick=True)
+bomb('YAML', 'a list of 50,000 items, 1,000 times',
+     lambda: b'a: &a [' + b'1,' * 50_000 + b'1]\n' + b''.join(b'b%d: *a\n' % i for i in range(1_000)), JOB + 'x.yaml', quick=True)
+bomb('YAML', 'a value of 1 MB that 1,000 references name',
+     lambda: b'a: ' + b'x' * MANY + b'\n' + b''.join(b'b%d: ${a}\n' % i for i in range(1_000)), JOB + 'x.yaml', quick=True)
 bomb('YAML', '1,000,000 items', lambda: b'a: [' + b'1,' * MANY + b'1]\n', JOB + 'x.yaml')
 bomb('YAML', '300,000 keys', lambda: b''.join(b'a%d: 1\n' % i for i in range(300_000)), JOB + 'x.yaml')
 bomb('YAML', '200,000 anchors', lambda: b''.join(b'- &a%d 1\n' % i for i in range(200_000)), JOB + 'x.yaml')

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "models/ground/error.hpp"
 #include "tools/terminal/terminal.hpp"
 
 namespace plumb {
@@ -30,11 +31,11 @@ void Progress::show(std::int64_t done, std::int64_t total, std::string_view rema
   shown_ = true;
   std::string line = title_ + ": " + std::to_string(done) + " of " + std::to_string(total);
   if (!remark.empty()) line += ", " + std::string(remark);
-  std::fprintf(stderr, terminal_ ? "\r%s\033[K" : "%s\n", line.c_str());
+  std::fprintf(stderr, terminal_ ? "\r%s\033[K" : "%s\n", printable(line).c_str());
 }
 
 void Progress::note(std::string_view text) {
-  std::fprintf(stderr, terminal_ && shown_ ? "\r\033[K%.*s\n" : "%.*s\n", static_cast<int>(text.size()), text.data());
+  std::fprintf(stderr, terminal_ && shown_ ? "\r\033[K%s\n" : "%s\n", printable(text).c_str());
 }
 
 }  // namespace plumb

@@ -337,11 +337,11 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
     if (is_first) output.emplace(command);
   });
   if (!violations.empty()) {
-    if (is_first) std::cerr << findings_text(command.schedule, violations);
+    if (is_first) std::cerr << terminal_text(findings_text(command.schedule, violations));
     return ExitStatus::kNo;
   }
   if (is_first && command.resume && !newest_checkpoint(command.checkpoint)) {
-    std::cerr << "plumbline: note: " << command.checkpoint
+    std::cerr << "plumbline: note: " << printable(command.checkpoint)
               << " has no checkpoint yet, so the run starts from the beginning\n";
   }
   prepared.options.execution.processes = job;

@@ -340,6 +340,18 @@ TEST_CASE("mistakes are told with their place") {
   CHECK_THROWS_AS(place_launch(job, 12), Error);
 }
 
+TEST_CASE("a YAML that repeats a long value by aliases or references is refused before it is long") {
+  const std::string value = "a: &a " + std::string(1'000'000, 'x') + "\n";
+  CHECK_THROWS_WITH_AS(read_launch(value + "b: *a\nc: *a\nd: *a\ne: *a\n", "x.yaml"),
+                       "x.yaml: expected at most 4 MiB of values, with those that it repeats", Error);
+  CHECK_THROWS_WITH_AS(read_launch(value + "b: ${a}\nc: ${a}\nd: ${a}\ne: ${a}\n", "x.yaml"),
+                       "x.yaml: expected at most 4 MiB of values, with those that it repeats", Error);
+  std::string list = "a: &a [";
+  for (int i = 0; i < 30'000; ++i) list += "1,";
+  CHECK_THROWS_WITH_AS(read_launch(list + "1]\nb: *a\nc: *a\nd: *a\n", "x.yaml"),
+                       "x.yaml: expected a configuration of fewer tables and values", Error);
+}
+
 TEST_CASE("TOML whose names have thousands of parts is refused at its line: in headers, keys, tables and lists") {
   const auto parts = [](std::size_t count) {
     std::string name = "a";
