@@ -88,6 +88,19 @@ TEST_CASE("hidden exchanges go on at 1/1.31 of their rate while kernels run, and
   }
 }
 
+TEST_CASE("a measured all-to-all is what its dispatcher takes, and nothing to the one that sends once to a node") {
+  const Network network = load_network("mixtral-8x7b");
+  const Cluster cluster = load_cluster("h100-4x8");
+  const auto forward = [&](Dispatcher dispatcher, double share) {
+    KernelRates rates = plain_rates();
+    rates.collectives = {{CollectiveOp::kAllToAll, 8, 1, share, 0}};
+    const Parallelism job{.expert = 8, .data = 8, .dispatcher = dispatcher};
+    return job_costs(network, equal_partition(network, 4), {cluster, 4, rates}, job).costs.times[1].f;
+  };
+  CHECK(forward(Dispatcher::kAllToAll, 0.25) > forward(Dispatcher::kAllToAll, 0.5));
+  CHECK(forward(Dispatcher::kOncePerNode, 0.25) == forward(Dispatcher::kOncePerNode, 0.5));
+}
+
 TEST_CASE("of the kernels that a profile of Qwen3-30B counts for a layer and microbatch, five sixths are counted") {
   const Network network = load_network("qwen3-30b-a3b");
   const Parallelism job{.expert = 16, .data = 16, .microbatch_size = 1, .dispatcher = Dispatcher::kOncePerNode};

@@ -69,6 +69,8 @@ TEST_CASE("a window leaves a band of the scores below the diagonal, no mask all 
   CHECK(flops() == all / 2);
   layer.window = 64;  // 192 rows see 64 columns, the first 64 half as many
   CHECK(flops() == all * (64.0 * 192 + 64 * 32) / (256 * 256));
+  layer.window = 1;  // every row itself, half of a column
+  CHECK(flops() == to_the_byte(all * (255 + 0.5) / (256 * 256)));
   layer.window = 1000;
   CHECK(flops() == all / 2);
   layer.causal = false;

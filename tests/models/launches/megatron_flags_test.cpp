@@ -2,6 +2,8 @@
 // there.
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -227,6 +229,8 @@ TEST_CASE("attention has the heads, groups, widths and windows of its options") 
   CHECK_FALSE(layer.bias);
   CHECK(layer.qkv_bias);
   CHECK(layer.rotary);
+  CHECK(block_layer("--num-query-groups 2 --group-query-attention false", 1).kv_heads == 0);
+  CHECK(block_layer("--num-query-groups 0 --group-query-attention", 1).kv_heads == 0);
   CHECK(block_layer("--num-query-groups 4", 1).kv_heads == 0);  // one for each head
   CHECK(block_layer("--kv-channels 16", 1).head_width == 0);    // fills the width
   CHECK_FALSE(block_layer("--add-qkv-bias", 1).qkv_bias);       // all have biases already
@@ -285,6 +289,45 @@ TEST_CASE("the vocabulary is filled up to multiples of 128 for every tensor rank
   CHECK(more.network->layers.size() == 1 + 16 + 2 * 3 + 2);
   CHECK(more.network->layers[1 + 16 + 2].kind == LayerKind::kFurtherToken);
   CHECK(more.network->layers[1 + 16 + 2].vocabulary == 128);
+}
+
+TEST_CASE("a tokenizer that is known by its name has the published number of words") {
+  const auto words = [](const std::string& tokenizer) {
+    const LaunchJob job = read_launch(
+        "torchrun pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 16 "
+        "--micro-batch-size 1 --global-batch-size 64 --make-vocab-size-divisible-by 1 " +
+            tokenizer,
+        "x.sh");
+    return job.network->layers.front().vocabulary;
+  };
+  // vocab_size of the published configurations; of T5 the words of its tokenizer.
+  const std::vector<std::pair<std::string, std::int64_t>> published{{"Llama-3.1-8B", 128256},
+                                                                    {"meta-llama/Llama-4-Scout", 202048},
+                                                                    {"Llama-2-7b-hf", 32000},
+                                                                    {"Mixtral-8x7B-v0.1", 32000},
+                                                                    {"Qwen/Qwen3-30B-A3B", 151936},
+                                                                    {"Qwen2-1.5B", 151936},
+                                                                    {"deepseek-ai/DeepSeek-V3", 129280},
+                                                                    {"DeepSeek-R1", 129280},
+                                                                    {"DeepSeek-V2-Lite", 102400},
+                                                                    {"Kimi-K2-Base", 163840},
+                                                                    {"Moonlight-16B", 163840},
+                                                                    {"openai/gpt-oss-20b", 201088},
+                                                                    {"Mistral-7B-v0.1", 32000},
+                                                                    {"gemma-7b", 256000},
+                                                                    {"nvidia/Nemotron-H-8B", 131072},
+                                                                    {"Nemotron-3-Nano", 131072},
+                                                                    {"Nemotron-4-340B", 256000},
+                                                                    {"t5-small", 32100},
+                                                                    {"gpt2", 50257}};
+  for (const auto& [name, count] : published) {
+    CAPTURE(name);
+    CHECK(words("--tokenizer-model " + name) == count);
+  }
+  CHECK(words("--tokenizer-type GPT2BPETokenizer") == 50257);
+  CHECK(words("--tokenizer-type BertWordPieceLowerCase") == 30522);
+  CHECK(words("--merge-file merges.txt") == 50257);
+  CHECK_THROWS_AS(words("--tokenizer-model own"), Error);
 }
 
 TEST_CASE("layers of a pattern are Mamba, attention, MLPs and experts, with Megatron's sizes of Mamba") {

@@ -113,6 +113,24 @@ TEST_CASE("a script comes to the words that bash gives its last command") {
   }
 }
 
+TEST_CASE("elements that an array does not have are named as unknown, the first and the last are there") {
+  const std::string array = "A=(p q r); run ";
+  CHECK(words_of_run(array + "${A[0]}${A[2]}") == "[run][pr]");
+  CHECK(words_of_run(array + "${A[3]}") ==
+        "[run][\x01"
+        "A[3]\x02]");
+  CHECK(words_of_run(array + "${A[x]}") ==
+        "[run][\x01"
+        "A[x]\x02]");
+  CHECK(words_of_run(array + "${A[0-1]}") ==
+        "[run][\x01"
+        "A[0-1]\x02]");  // bash counts from the end: not followed
+  CHECK(words_of_run("run ${B[0]}") ==
+        "[run][\x01"
+        "B\x02]");
+  CHECK(words_of_run("run ${B[@]} x") == "[run][x]");
+}
+
 TEST_CASE("arithmetic comes to what bash computes") {
   const std::vector<std::pair<std::string, std::int64_t>> rows{
       {"7/2", 3},      {"-7/2", -3},    {"7%3", 1},     {"-7%3", -1},
