@@ -89,6 +89,7 @@ class PreparedJob {
   PredictedJob predict(const PredictionUse& use);
 
  private:
+  void prepare();
   void simulate_prepared(const PredictionUse& use);
   void fill_memory();
 

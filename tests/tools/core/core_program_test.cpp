@@ -45,7 +45,7 @@ TEST_CASE("what the core program lacks it says in one line, or hands to the laun
   for (const std::string arguments :
        {"advise run.json", "ask -", "campaign --help", "compare a.json b.json", "completion bash", "device measure",
         "explore", "manual", "plan --network gpt2-small", "search -p 2", "stability", "trace run.json", "help plan",
-        "simulate --job train.sh", "simulate train.sh",
+        "simulate 1f1b --network graph.txt", "simulate --job train.sh", "simulate train.sh",
         "simulate 1f1b -p 2 -m 2 --network graph.txt --cluster h100-1x2",
         "sweep 1f1b -p 2 -m 2 --network train.sh --cluster h100-1x2"}) {
     CAPTURE(arguments);
