@@ -30,6 +30,8 @@ inline constexpr ReaderLimit kRuleBlocks{"rules: blocks in each other", 64, "lev
 inline constexpr ReaderLimit kRulePasses{"rules: what a device's lines come to", 20'000'000, "passes"};
 inline constexpr ReaderLimit kUnpackedTrace{"trace, unpacked from gzip", kNetworkFile.most_bytes, "bytes"};
 inline constexpr ReaderLimit kUnpackedRun{"traces of one run, unpacked, together", 16 * kGibibyte, "bytes"};
+/// Every step keeps the lengths of all.
+inline constexpr ReaderLimit kTraceSteps{"traces of one run: steps", 2'000, "steps"};
 inline constexpr ReaderLimit kTraceValues{"trace in JSON: values", 50'000'000, "values"};
 inline constexpr ReaderLimit kTraceRows{"trace in SQLite: rows of one table", 16'000'000, "rows"};
 inline constexpr ReaderLimit kTraceText{"trace in SQLite: one text, and one row", 64 * kMebibyte, "bytes"};
@@ -38,9 +40,9 @@ inline constexpr ReaderLimit kQuerySteps{"trace in SQLite: steps of one query fo
 inline constexpr ReaderLimit kRangeName{"trace: what is read of the name of a range", 4096, "bytes"};
 inline constexpr ReaderLimit kMessageText{"message of an error", 2048, "bytes"};
 
-inline constexpr std::array kReaderLimits{kJsonLevels,   kJsonMembers,   kTomlText,    kTomlParts,   kYamlText,
-                                          kConfigLevels, kConfigValues,  kConfigName,  kRulesText,   kRuleBlocks,
-                                          kRulePasses,   kUnpackedTrace, kUnpackedRun, kTraceValues, kTraceRows,
-                                          kTraceText,    kQuerySteps,    kRangeName,   kMessageText};
+inline constexpr std::array kReaderLimits{kJsonLevels,   kJsonMembers,   kTomlText,    kTomlParts,  kYamlText,
+                                          kConfigLevels, kConfigValues,  kConfigName,  kRulesText,  kRuleBlocks,
+                                          kRulePasses,   kUnpackedTrace, kUnpackedRun, kTraceSteps, kTraceValues,
+                                          kTraceRows,    kTraceText,     kQuerySteps,  kRangeName,  kMessageText};
 
 }  // namespace plumb

@@ -2,7 +2,6 @@
 #include <array>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include <yaml-cpp/yaml.h>
 
@@ -51,11 +50,12 @@ class YamlWalk {
         if (one.IsMap()) return;
         count_value(depth);
         setting.values.push_back(one.IsScalar() ? resolved(one.Scalar()) : "[...]");
+        count_text(setting.values.back());
       }
     } else {
       setting.values.push_back(node.IsScalar() ? resolved(node.Scalar()) : "null");
+      count_text(setting.values.back());
     }
-    count_text(setting.values);
     keep(table, leaf, std::move(setting));
   }
 
@@ -67,7 +67,7 @@ class YamlWalk {
       if (reference.empty()) continue;
       const auto found = settings_.all().find(setting_name(reference.substr(reference.rfind('.') + 1)));
       if (found == settings_.all().end() || found->first == name) continue;
-      count_text(found->second.values);
+      for (const std::string& value : found->second.values) count_text(value);
       settings_.set(name, {found->second.values, setting.place});
     }
     return std::move(settings_);
@@ -80,8 +80,8 @@ class YamlWalk {
   }
 
   /// Aliases and references repeat values: together they are no longer than a whole configuration may be.
-  void count_text(const std::vector<std::string>& values) {
-    for (const std::string& value : values) bytes_ += value.size() + 1;
+  void count_text(const std::string& value) {
+    bytes_ += value.size() + 1;
     if (bytes_ <= kYamlText.most) return;
     throw Error(settings_.source() + ": expected at most 4 MiB of values, with those that it repeats");
   }

@@ -97,6 +97,14 @@ void check_values(const TraceFile& file) {
               std::to_string(kTraceValues.most));
 }
 
+void check_step_count(const std::vector<RankRun>& runs) {
+  for (const RankRun& run : runs) {
+    if (static_cast<std::uint64_t>(std::max(run.steps, 0)) <= kTraceSteps.most) continue;
+    throw Error(run.file + ": has " + std::to_string(run.steps) + " steps, expected at most " +
+                std::to_string(kTraceSteps.most) + " of one run");
+  }
+}
+
 }  // namespace
 
 bool is_traced_run(std::string_view bytes) {
@@ -136,6 +144,7 @@ std::vector<RankRun> read_rank_runs(std::vector<TraceFile> files) {
   keep_whole_steps(runs);
   check_complete_steps(runs);
   number_microbatches(runs);
+  check_step_count(runs);
   return runs;
 }
 

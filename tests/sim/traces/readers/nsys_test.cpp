@@ -345,6 +345,18 @@ TEST_CASE("a database whose pages contradict each other is refused before its ro
   CHECK(testing::error_message([&] { read_traced_run({file}); }).find("node0: ") == 0);
 }
 
+TEST_CASE("a run of more than 2,000 steps is refused, because every step keeps the lengths of all") {
+  const auto refusal = [](int steps) {
+    Export data;
+    data.run("BEGIN");
+    for (int step = 0; step < steps; ++step) data.annotate(0, "PP:0F0", step, step + 1);
+    data.run("COMMIT");
+    return testing::error_message([&] { read_traced_run({data.file("node0")}); });
+  };
+  CHECK(refusal(2'000).empty());
+  CHECK(refusal(2'001) == "node0: has 2001 steps, expected at most 2000 of one run");
+}
+
 TEST_CASE("traces of more values than a run has are refused before they take memory") {
   CHECK(testing::error_message([&] {
           read_traced_run({{"rank0.json", "{\"traceEvents\":[" + std::string(60'000'000, ',') + "]}"}});
