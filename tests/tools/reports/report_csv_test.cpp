@@ -20,8 +20,8 @@ TEST_CASE("the CSV of two devices and two microbatches has a row per span, cause
 
 TEST_CASE("rows of the CSV that differ in slice or pair alone, or in what a number counts, differ") {
   Timeline timeline;
-  timeline.spans = {{.action = {.op = Op::kF, .overlaps_next = 1, .slice = 2}, .start = 4, .end = 8},
-                    {.action = {.op = Op::kX, .microbatch = MicrobatchId{3}}, .start = 4, .end = 8}};
+  timeline.spans = {{.action = {.slice = 2, .op = Op::kF, .overlaps_next = 1}, .start = 4, .end = 8},
+                    {.action = {.microbatch = MicrobatchId{3}, .op = Op::kX}, .start = 4, .end = 8}};
   const std::string csv = csv_report(timeline);
   CHECK(csv.find(",2,1,0F0.2\n") != std::string::npos);
   CHECK(csv.find(",,0,0X3\n") != std::string::npos);
