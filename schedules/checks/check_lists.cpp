@@ -174,6 +174,8 @@ class ListChecker {
       case Op::kSyncWeights:
         return check_exchange(action, held);
       case Op::kUnshard:
+        if (action.where != Action::kNowhere) fail(action, "names a device; expected none outside a timeline");
+        return;
       case Op::kReshard:
         return;
       default:

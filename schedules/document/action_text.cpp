@@ -100,7 +100,7 @@ class ActionReader {
     return {};
   }
 
-  /// [">" device] of a transfer, ["@" ( device | "host" )] of a move
+  /// [">" device] of a transfer, or of weights that an edge carries, ["@" ( device | "host" )] of a move
   std::string_view place(Action& action) {
     std::int64_t device = 0;
     if (is_move(action.op) && take('@')) {
@@ -109,7 +109,7 @@ class ActionReader {
         action.where = Action::kHost;
         return {};
       }
-    } else if (!is_transfer(action.op) || !take('>')) {
+    } else if ((!is_transfer(action.op) && action.op != Op::kUnshard) || !take('>')) {
       return {};
     }
     if (!number(device, std::numeric_limits<std::int16_t>::max())) return "a device of at most 32767, or @host";

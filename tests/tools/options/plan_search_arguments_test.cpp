@@ -143,12 +143,14 @@ TEST_CASE("kinds of devices have unlike tensor degrees where that is asked for, 
   const auto unlike = [](const Parallelism& job) { return job.has_unlike_tensor(); };
   CHECK(count(unlike) == 0);
   arguments.unlike_tensor = true;
-  CHECK(count(unlike) == 12);  // 1, 2 or 4 on A100, another one on V100; no recomputation or full, which `fitted` adds
-  CHECK(count([](const Parallelism& job) { return job.tensor_by_place == std::vector<std::int32_t>{2, 2, 4}; }) == 2);
+  // 1, 2 or 4 on A100, another one on V100; no recomputation or full, which `fitted` adds; with and without sequence
+  // parallelism.
+  CHECK(count(unlike) == 24);
+  CHECK(count([](const Parallelism& job) { return job.tensor_by_place == std::vector<std::int32_t>{2, 2, 4}; }) == 4);
   CHECK(count([&](const Parallelism& job) { return unlike(job) && job.recompute == ActivationRecompute::kFitted; }) ==
         0);
   arguments.tensor = "1,2";
-  CHECK(count(unlike) == 4);
+  CHECK(count(unlike) == 8);
   arguments.cluster = "a100-2x8";
   CHECK(count(unlike) == 0);
   arguments.runtime = "megatron";

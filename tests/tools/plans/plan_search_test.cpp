@@ -296,10 +296,12 @@ TEST_CASE("settings of Megatron-LM say degrees and batch, where it can run the s
   const CommandResult result = run_command(plan, scratch.path());
   REQUIRE(result.status == 0);
   for (const char* said : {"--tensor-model-parallel-size 2", "--global-batch-size 4", "--micro-batch-size 1",
-                           "--recompute-granularity full", "--sequence-parallel"}) {
+                           "--recompute-granularity full"}) {
     CAPTURE(said);
     CHECK(result.out.find(said) != std::string::npos);
   }
+  // Gathers and scatters of the sequence take longer than all-reduces here, and the plan goes without.
+  CHECK(result.out.find("--sequence-parallel") == std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -354,7 +354,7 @@ TEST_CASE("a run of more than 2,000 steps is refused, because every step keeps t
     return testing::error_message([&] { read_traced_run({data.file("node0")}); });
   };
   CHECK(refusal(2'000).empty());
-  CHECK(refusal(2'001) == "node0: has 2001 steps, expected at most 2000 of one run");
+  CHECK(refusal(2'001) == "node0 (process 100): has 2001 steps, expected at most 2000 of one run");
 }
 
 TEST_CASE("traces of more values than a run has are refused before they take memory") {
