@@ -8,6 +8,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
 #include "models/ground/plain_name.hpp"
+#include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tools/formats/schedule_formats.hpp"
