@@ -67,12 +67,12 @@ def commands_of(build):
     return found
 
 
-def compile_all(commands):
+def compile_all(commands, strict=("-Werror",)):
     """Compiles (name, path, folder, arguments) and shows what the compiler says; how many did not compile."""
 
     def one(command):
         name, path, folder, words = command
-        run = subprocess.run([*words, "-fsyntax-only", "-Werror", path], cwd=folder, capture_output=True, text=True,
+        run = subprocess.run([*words, "-fsyntax-only", *strict, path], cwd=folder, capture_output=True, text=True,
                              check=False)
         return name, run.returncode, run.stderr
 
@@ -160,14 +160,14 @@ def together(build, everything):
 
 
 def units(build, everything):
-    """Under the names that the build gives them: target and number."""
+    """Under the names that the build gives them: target and number. Warnings of these compilers refuse no build."""
     commands = []
     changed = set() if everything else {os.path.realpath(path) for path in changed_files()}
     for path, folder, words in commands_of(build):
         sources = INCLUDE.findall(open(path, encoding="utf-8").read()) if UNIT.search(path) else [path]
         if everything or changed & {os.path.realpath(source) for source in sources}:
             commands.append((os.path.relpath(path, build), path, folder, words))
-    return compile_all(commands)
+    return compile_all(commands, strict=("-w",))
 
 
 def main(arguments):
