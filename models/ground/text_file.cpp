@@ -120,6 +120,12 @@ bool file_exists(const std::filesystem::path& path) {
   return GivenFiles::find(path.string()) != nullptr || (reads_disk() && std::filesystem::exists(path, ignored));
 }
 
+bool is_plain_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return GivenFiles::find(path.string()) != nullptr ||
+         (reads_disk() && std::filesystem::is_regular_file(path, ignored));
+}
+
 bool is_folder(const std::filesystem::path& path) {
   std::error_code ignored;
   return reads_disk() && std::filesystem::is_directory(path, ignored);

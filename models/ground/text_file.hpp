@@ -17,6 +17,9 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
 /// Whether there is a file of this name, or a text that stands in for it.
 bool file_exists(const std::filesystem::path& path);
 
+/// Whether there is a regular file of this name (no directory, pipe or device), or a text that stands in for it.
+bool is_plain_file(const std::filesystem::path& path);
+
 /// Whether there is a directory of this name; a text never stands in for one.
 bool is_folder(const std::filesystem::path& path);
 

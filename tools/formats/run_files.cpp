@@ -51,7 +51,7 @@ std::vector<std::string> traces_of_folder(const std::string& path) {
   std::vector<std::string> files = folder_entries(path, kMostFilesOfFolder);
   std::erase_if(files, [](const std::string& name) {
     const bool is_trace = name.ends_with(".json") || name.ends_with(".json.gz");
-    return !is_trace || !std::filesystem::is_regular_file(name);
+    return !is_trace || !is_plain_file(name);
   });
   if (files.empty()) throw Error(path + ": is a folder without .json and .json.gz files, expected traces");
   return files;

@@ -6,7 +6,6 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/ground/given_files.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
@@ -81,10 +80,8 @@ void take_schedule(const LaunchedRun& run, LaunchJob& job) {
 /// The document with the order of `job`, which its launch file names. It is never a program, and never a pipe.
 std::string schedule_beside(const LaunchJob& job) {
   const std::filesystem::path path = std::filesystem::path(job.source).parent_path() / job.schedule_file;
-  std::error_code ignored;
   const bool is_input = path == "-";
-  const bool is_other = GivenFiles::find(path.string()) == nullptr && file_exists(path) &&
-                        !std::filesystem::is_regular_file(path, ignored);
+  const bool is_other = file_exists(path) && !is_plain_file(path);
   if (is_schedule_program(path.string()) || is_input || is_other) {
     throw Error(job.source + ": names '" + job.schedule_file +
                 "' as the order of its passes, expected a regular file with a schedule; it runs no programs");

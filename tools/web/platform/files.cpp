@@ -23,6 +23,8 @@ std::string read_text_file(const std::filesystem::path& path, const FileKind& ki
 
 bool file_exists(const std::filesystem::path& path) { return GivenFiles::find(path.string()) != nullptr; }
 
+bool is_plain_file(const std::filesystem::path& path) { return file_exists(path); }
+
 bool is_folder(const std::filesystem::path&) { return false; }
 
 std::vector<std::string> folder_entries(const std::filesystem::path& path, std::size_t) {
