@@ -17,6 +17,7 @@ namespace plumb::testing {
 
 TEST_CASE("the small instances of results/search/optimal.csv have the optima that it says, none above the authors'") {
   constexpr std::int64_t kQuick = kSanitized ? 24 : 100;  // passes on all devices
+  constexpr std::int64_t kDecided = 128;  // passes of a problem whose bound a short branch and bound raises
   constexpr std::int64_t kPlenty = 20'000'000;
   std::ifstream file(in_source("results/search/optimal.csv"));
   std::string line;
@@ -40,7 +41,9 @@ TEST_CASE("the small instances of results/search/optimal.csv have the optima tha
     const std::array<Ticks, 3> times{cells[2], cells[3], cells[4]};
     const OrderProblem problem =
         what == "zb" ? straight_of(p, m, times, cells[5], cells[6]) : v_of(p, m, times, cells[5], cells[6]);
-    CHECK(least_span(problem) == cells[9]);
+    CHECK(least_span(problem) <= cells[9]);
+    CHECK(cells[9] <= best);
+    if (problem.size() > kDecided) CHECK(least_span(problem) == cells[9]);
     if (problem.size() > kQuick || best != cells[11]) continue;
     const ProvedOrder again = prove_order(problem, {.words = {}, .found = 2 * authors, .bound = cells[9]}, kPlenty);
     CHECK(again.found == best);
