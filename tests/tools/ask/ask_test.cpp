@@ -11,6 +11,7 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tests/support/run_command.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/reports/report_png.hpp"
@@ -331,6 +332,7 @@ TEST_CASE("plumbline ask holds a stranger's request to its files, its time and i
   CHECK(late.status == 2);
   CHECK(late.err ==
         "plumbline: error: this input takes more processor time than it was given; expected a smaller one\n");
+  if (plumb::testing::kSanitized) return;  // the sanitizer takes terabytes of address space for itself
   const CommandResult large = answer("--memory-limit 300MiB long.json");
   CHECK(large.status == 2);
   CHECK(large.err.find("needs more memory than this process can get") != std::string::npos);
