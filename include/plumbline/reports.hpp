@@ -16,7 +16,6 @@
 #include "tools/tables/comparison_text.hpp"
 #include "tools/tables/delays_text.hpp"
 #include "tools/tables/job_fit.hpp"
-#include "tools/tables/memory_limit.hpp"
 #include "tools/tables/profile_text.hpp"
 #include "tools/tables/ranking_text.hpp"
 #include "tools/tables/text_timeline.hpp"

@@ -27,6 +27,20 @@ std::vector<Ticks*> times_per_microbatch(StageTimes& times) {
   return all;
 }
 
+std::vector<std::int64_t*> bytes_per_microbatch(StageMemory& memory) {
+  return {&memory.input_bytes,           &memory.output_bytes,      &memory.output_grad_bytes,
+          &memory.input_grad_bytes,      &memory.workspace_f_bytes, &memory.workspace_b_bytes,
+          &memory.workspace_i_bytes,     &memory.workspace_w_bytes, &memory.key_grads_made_bytes,
+          &memory.key_grads_freed_bytes, &memory.logit_bytes,       &memory.sent_output_bytes,
+          &memory.sent_input_grad_bytes};
+}
+
+StageMemory share_of(const Part& part, StageMemory memory) {
+  for (std::int64_t* bytes : bytes_per_microbatch(memory)) *bytes = share_of(part, *bytes);
+  for (StashTensor& tensor : memory.stash) tensor.bytes = share_of(part, tensor.bytes);
+  return memory;
+}
+
 void estimate_host_copies(StageCosts& costs, const Cluster& cluster) {
   if (cluster.host_link.bytes_per_s == 0) return;
   for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {

@@ -43,6 +43,12 @@ struct StageTimes {
 /// Those of `times` that are counted per microbatch: all but u x evict load all_reduce.
 std::vector<Ticks*> times_per_microbatch(StageTimes& times);
 
+/// Those of `memory` that are counted per microbatch, beside its stash.
+std::vector<std::int64_t*> bytes_per_microbatch(StageMemory& memory);
+
+/// `memory` for a part of the microbatch: what is counted per microbatch in proportion to the part's length.
+StageMemory share_of(const Part& part, StageMemory memory);
+
 /// Work of one microbatch through the network, for throughput and model-FLOPs utilization. 0: unknown.
 struct WorkUnits {
   std::int64_t samples_per_microbatch = 0;
@@ -85,7 +91,7 @@ struct StageCosts {
   std::vector<TiedWeight> tied;
   WorkUnits work;
 
-  /// Times come from a network (roofline or profile). Moves then take what their bytes take on the links of the
+  /// Times come from a network (a job or a profile). Moves then take what their bytes take on the links of the
   /// cluster, and extra work takes what the document declares. `evict` and `load` are the times of a stash that is
   /// copied to the host alone, for generators that plan moves; `x` has no meaning.
   bool from_network = false;

@@ -41,7 +41,7 @@ Network network_of(const LayerGraph& graph);
 
 /// The chain of `network` as a graph: one node per layer, with the costs of `layers`, a partition of one layer per
 /// stage
-/// (`roofline_costs`, `profile_costs`).
+/// (`job_costs`, `profile_costs`).
 LayerGraph graph_of(const Network& network, const StageCosts& layers);
 
 }  // namespace plumb

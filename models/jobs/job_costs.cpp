@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "models/costs/reverses.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/units.hpp"
 #include "models/jobs/job_clock.hpp"
@@ -18,7 +19,9 @@
 #include "models/jobs/job_update.hpp"
 #include "models/jobs/recomputed_layers.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
+#include "models/stages/stage_reversal.hpp"
 
 namespace plumb {
 namespace {
@@ -66,7 +69,7 @@ StageTimes stage_times(const StageSeconds& seconds) {
 void set_work(double model_flops, const JobShape& shape, const DeviceSpec& device, WorkUnits& work) {
   const Parallelism& job = shape.parallelism;
   work.samples_per_microbatch = shape.samples * job.data;
-  work.tokens_per_microbatch = shape.samples * shape.sequence * job.data;
+  work.tokens_per_microbatch = shape.sequence > 1 ? work.samples_per_microbatch * shape.sequence : 0;
   work.model_flops_per_microbatch = static_cast<double>(job.data) * model_flops;
   work.peak_flops_per_s = device.flops_per_s * static_cast<double>(job.devices_per_stage());
 }
@@ -105,6 +108,24 @@ struct JobPrices::State {
     shape.any_layout = shape_sharded.any_layout = rates.any_layout;
     set_work(passes->model_flops(), shape, cluster.devices.front(), work);
     set_least();
+    for (std::size_t k = 0; k < of.layers.size(); ++k) couples = couples || is_coupled(of.layers, k);
+  }
+
+  /// A reversible stage keeps nothing for its backward, which first computes everything again from the output; that
+  /// comes back with its gradient.
+  void reverse(const Partition& partition, std::size_t s, StageTimes& times, StageMemory& memory) const {
+    const MicrobatchShape own{shape.samples, shape.sequence / shape.parallelism.context};
+    const StageMemory layout = stage_memory(network.layers, partition.range(s), own, shape.parallelism.precision,
+                                            s == 0 ? LayerRange{} : partition.range(s - 1));
+    memory.input_bytes = layout.input_bytes;
+    memory.output_bytes = layout.output_bytes;
+    memory.input_grad_bytes = layout.input_grad_bytes;
+    memory.output_grad_bytes = layout.output_grad_bytes;
+    if (!reverses(layout)) return;
+    memory.stash = layout.stash;
+    memory.input_last_use = layout.input_last_use;
+    times.i += times.f;
+    times.b = times.i + times.w;
   }
 
   /// Of the least that a job needs which leaves to stages what is sharded.
@@ -222,6 +243,7 @@ struct JobPrices::State {
   JobClock clock;
   std::shared_ptr<const JobPasses> passes;
   WorkUnits work;
+  bool couples = false;  ///< layers are coupled, so that stages may be reversible
   std::shared_ptr<const std::vector<LayerLeast>> least;
   std::mutex mutex;
   std::map<Key, std::shared_ptr<const StagePrice>> stages;
@@ -295,6 +317,7 @@ JobCosts JobPrices::stages(const Partition& partition, std::int32_t places, cons
     job.costs.times.push_back(stage->times);
     job.costs.times.back().u += job.stage_update;
     job.costs.memory.push_back(stage->memory);
+    if (state_->couples) state_->reverse(partition, s, job.costs.times.back(), job.costs.memory.back());
     if (parallelism.offload_by_stage && choices.offloaded.empty()) job.costs.memory.back().stash.clear();
     job.updates.push_back(stage->update);
   }

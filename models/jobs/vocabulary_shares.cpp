@@ -121,8 +121,11 @@ StageCosts dealt_out(StageCosts chain, const VocabularyStages& stages, const Net
 JobCosts vocabulary_job_costs(const Network& network, const Partition& layers, const JobMachine& machine,
                               const Parallelism& parallelism, const VocabularyStages& stages) {
   const Network share = with_vocabulary_share(network, stages.output.size());
-  JobCosts job = job_costs(share, around_layers(layers), machine, parallelism);
+  const Partition chain = around_layers(layers);
+  JobCosts job = job_costs(share, chain, machine, parallelism);
   const JobShape shape(network, parallelism);
+  job.costs.part = parts_in_proportion(std::make_shared<const Network>(share), chain, {shape.samples, shape.sequence},
+                                       job.costs.memory);
   if (stages.at_once) {
     const DeviceGroup devices = device_group(job.pipeline, machine.places, 1);
     add_collectives_of_head(job, devices, static_cast<double>(shape.tokens()), job.costs.times.back());

@@ -32,7 +32,7 @@ struct PassFacts {
   friend bool operator==(const PassFacts&, const PassFacts&) = default;
 };
 
-/// What a layer is, for one microbatch: the one list that the memory model, the roofline and the trainer read.
+/// What a layer is, for one microbatch: the one list that the memory model, prices and the trainer read.
 ///
 /// A layer reads its input in F, and again in I or W as `input_last_use` says; it never reads its output again.
 /// It reads the gradient of its output in I, and again in W as `output_grad_last_use` says. The parameter gradients

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "models/layers/describe_layer.hpp"
 #include "models/network/flow.hpp"
@@ -101,6 +102,25 @@ void scale_pairs(PairTimes& pairs, const StageWork& part, const StageWork& whole
   }
 }
 
+/// Times of a stage for a part of the microbatch, in proportion to FLOPs.
+StageTimes times_of_part(std::span<const LayerSpec> layers, const MicrobatchShape& part, const MicrobatchShape& usual,
+                         const StageTimes& times) {
+  const StageWork work(layers, part);
+  const StageWork whole(layers, usual);
+  StageTimes of_part = times;
+  of_part.f = in_proportion(times.f, work.f, whole.f);
+  of_part.i = in_proportion(times.i, work.i, whole.i);
+  of_part.w = in_proportion(times.w, work.w, whole.w);
+  of_part.b = in_proportion(times.b, work.i + work.w, whole.i + whole.w);
+  of_part.r = in_proportion(times.r, work.f, whole.f);
+  scale_comm(of_part.f_comm, work.f, whole.f);
+  scale_comm(of_part.b_comm, work.i + work.w, whole.i + whole.w);
+  scale_comm(of_part.i_comm, work.i, whole.i);
+  scale_comm(of_part.w_comm, work.w, whole.w);
+  scale_pairs(of_part.pairs, work, whole);
+  return of_part;
+}
+
 /// Costs of the stages of a network for parts of its microbatches.
 class NetworkParts {
  public:
@@ -112,20 +132,8 @@ class NetworkParts {
     const MicrobatchShape shape = place_of(part, usual_).shape;
     const LayerRange range = partition_.range(index(stage));
     const auto layers = std::span(layers_).subspan(range.begin, range.end - range.begin);
-    const StageWork work(layers, shape);
-    const StageWork whole(layers, usual_);
-    PartCosts costs{times, stage_memory(layers_, range, shape, precision_, partition_.before(index(stage)))};
-    costs.times.f = in_proportion(times.f, work.f, whole.f);
-    costs.times.i = in_proportion(times.i, work.i, whole.i);
-    costs.times.w = in_proportion(times.w, work.w, whole.w);
-    costs.times.b = in_proportion(times.b, work.i + work.w, whole.i + whole.w);
-    costs.times.r = in_proportion(times.r, work.f, whole.f);
-    scale_comm(costs.times.f_comm, work.f, whole.f);
-    scale_comm(costs.times.b_comm, work.i + work.w, whole.i + whole.w);
-    scale_comm(costs.times.i_comm, work.i, whole.i);
-    scale_comm(costs.times.w_comm, work.w, whole.w);
-    scale_pairs(costs.times.pairs, work, whole);
-    return costs;
+    return {times_of_part(layers, shape, usual_, times),
+            stage_memory(layers_, range, shape, precision_, partition_.before(index(stage)))};
   }
 
  private:
@@ -152,6 +160,18 @@ StageCosts untimed_costs(const Network& network, const Partition& partition, con
   costs.work.model_flops_per_microbatch = model_flops(network, shape);
   costs.part = NetworkParts(network, partition, shape, precision);
   return costs;
+}
+
+std::function<PartCosts(StageId, const Part&, const StageTimes&)> parts_in_proportion(
+    std::shared_ptr<const Network> network, Partition partition, const MicrobatchShape& usual,
+    std::vector<StageMemory> memory) {
+  return [network = std::move(network), partition = std::move(partition), usual, memory = std::move(memory)](
+             StageId stage, const Part& part, const StageTimes& times) {
+    const LayerRange range = partition.range(index(stage));
+    const auto layers = std::span(network->layers).subspan(range.begin, range.end - range.begin);
+    return PartCosts{times_of_part(layers, place_of(part, usual).shape, usual, times),
+                     share_of(part, memory[index(stage)])};
+  };
 }
 
 }  // namespace plumb

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,5 +30,11 @@ std::vector<TiedWeight> tied_weights(const Network& network, const Partition& pa
 /// (`StageCosts::part`) memory is that of their shape, and times are those of whole ones in proportion to FLOPs.
 StageCosts untimed_costs(const Network& network, const Partition& partition, const MicrobatchShape& shape,
                          const Precision& precision);
+
+/// `StageCosts::part` of stages whose memory is known from elsewhere: bytes in proportion to the part's length, times
+/// in proportion to FLOPs, as in `untimed_costs`. `memory`: of every stage of `partition`, for a microbatch of `usual`.
+std::function<PartCosts(StageId, const Part&, const StageTimes&)> parts_in_proportion(
+    std::shared_ptr<const Network> network, Partition partition, const MicrobatchShape& usual,
+    std::vector<StageMemory> memory);
 
 }  // namespace plumb

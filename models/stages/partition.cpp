@@ -150,28 +150,36 @@ Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t n
   return smoothest_cut(costs, stages, smallest_bottleneck(costs, stages));
 }
 
-Partition parse_partition(std::string_view counts, std::size_t num_layers) {
-  const std::string where = "partition '" + std::string(counts) + "': ";
-  Partition partition{{0}};
+std::vector<std::size_t> parse_layer_counts(std::string_view counts) {
+  std::vector<std::size_t> all;
   std::string_view rest = counts;
   while (true) {
     const std::size_t comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
     std::size_t count = 0;
     const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), count);
-    if (error != std::errc{} || end != item.data() + item.size() || count == 0 || count > num_layers) {
-      throw Error(where + "'" + std::string(item) + "' is not a number of layers from 1 to " +
-                  std::to_string(num_layers));
+    if (error != std::errc{} || end != item.data() + item.size() || count == 0) {
+      throw Error("partition '" + std::string(counts) + "': '" + std::string(item) +
+                  "' is not a number of layers, expected how many each stage has, such as 3,4,4,3");
     }
-    partition.bounds.push_back(partition.bounds.back() + count);
-    if (comma == std::string_view::npos) break;
+    all.push_back(count);
+    if (comma == std::string_view::npos) return all;
     rest.remove_prefix(comma + 1);
   }
-  if (partition.num_layers() != num_layers) {
-    throw Error(where + "adds up to " + std::to_string(partition.num_layers()) + " layers, expected " +
-                std::to_string(num_layers));
+}
+
+Partition partition_of(std::span<const std::size_t> counts, std::size_t num_layers) {
+  Partition partition{{0}};
+  for (const std::size_t count : counts) {
+    const bool fits = count <= num_layers && partition.bounds.back() <= num_layers;
+    partition.bounds.push_back(fits ? partition.bounds.back() + count : num_layers + 1);
   }
-  return partition;
+  if (partition.num_layers() == num_layers) return partition;
+  std::string text;
+  for (const std::size_t count : counts) text += (text.empty() ? "" : ",") + std::to_string(count);
+  const std::size_t sum = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  throw Error("partition '" + text + "': adds up to " + std::to_string(sum) + " layers, expected " +
+              std::to_string(num_layers));
 }
 
 std::string to_string(const Partition& partition) {

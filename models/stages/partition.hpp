@@ -43,8 +43,14 @@ Partition finest_partition(const Network& network, std::int32_t num_stages);
 /// such cuts, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative costs.
 Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t num_stages);
 
-/// Stages of the given numbers of layers, "3,4,4,3". Throws `Error` when they do not add up to `num_layers`.
-Partition parse_partition(std::string_view counts, std::size_t num_layers);
+/// How many layers each stage has, "3,4,4,3". Throws `Error` for what is not a list of whole numbers from 1.
+std::vector<std::size_t> parse_layer_counts(std::string_view counts);
+
+/// Stages of the given numbers of layers. Throws `Error` when they do not add up to `num_layers`.
+Partition partition_of(std::span<const std::size_t> counts, std::size_t num_layers);
+inline Partition parse_partition(std::string_view counts, std::size_t num_layers) {
+  return partition_of(parse_layer_counts(counts), num_layers);
+}
 
 /// "3,4,4,3".
 std::string to_string(const Partition& partition);

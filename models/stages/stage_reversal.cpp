@@ -10,12 +10,6 @@
 namespace plumb {
 namespace {
 
-bool is_coupled(std::span<const LayerSpec> chain, std::size_t k) {
-  const LayerSpec& layer = chain[k];
-  return layer.kind == LayerKind::kResidual && k >= 2 && layer.from == chain[k - 2].name && layer.input.empty() &&
-         std::ranges::none_of(layer.body, [](const LayerSpec& inner) { return inner.kind == LayerKind::kResidual; });
-}
-
 /// Gives the tensors of a reversing stage their places in B and I (and W). Time 0 of those passes is the reversal.
 class ReversalPlacer {
  public:
@@ -93,6 +87,12 @@ class ReversalPlacer {
 TensorPlaces in_backward(const TensorPlaces& places) { return {.i = places.i, .b = places.b}; }
 
 }  // namespace
+
+bool is_coupled(std::span<const LayerSpec> chain, std::size_t k) {
+  const LayerSpec& layer = chain[k];
+  return layer.kind == LayerKind::kResidual && k >= 2 && layer.from == chain[k - 2].name && layer.input.empty() &&
+         std::ranges::none_of(layer.body, [](const LayerSpec& inner) { return inner.kind == LayerKind::kResidual; });
+}
 
 bool can_reverse(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape) {
   if (shape.before > 0 || shape.after > 0 || range.begin >= range.end) return false;

@@ -16,20 +16,10 @@ __extension__ using WideFigure = __int128;
 constexpr std::int64_t kMostFactor = std::int64_t{1} << 30;
 constexpr std::int64_t kMostFigure = std::int64_t{1} << 48;
 
-std::vector<std::int64_t*> bytes_per_microbatch(StageMemory& memory) {
-  return {&memory.input_bytes,           &memory.output_bytes,      &memory.output_grad_bytes,
-          &memory.input_grad_bytes,      &memory.workspace_f_bytes, &memory.workspace_b_bytes,
-          &memory.workspace_i_bytes,     &memory.workspace_w_bytes, &memory.key_grads_made_bytes,
-          &memory.key_grads_freed_bytes, &memory.logit_bytes,       &memory.sent_output_bytes,
-          &memory.sent_input_grad_bytes};
-}
-
 /// In proportion to the part's length.
 PartCosts shares(const Part& part, const StageTimes& times, const StageMemory& memory) {
-  PartCosts costs{times, memory};
+  PartCosts costs{times, share_of(part, memory)};
   for (Ticks* time : times_per_microbatch(costs.times)) *time = share_of(part, *time);
-  for (std::int64_t* bytes : bytes_per_microbatch(costs.memory)) *bytes = share_of(part, *bytes);
-  for (StashTensor& tensor : costs.memory.stash) tensor.bytes = share_of(part, tensor.bytes);
   return costs;
 }
 

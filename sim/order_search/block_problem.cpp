@@ -96,6 +96,10 @@ void check_blocks(const BlockProblem& problem, const std::string& where) {
       throw Error(where + ": the stashes of device " + std::to_string(d) + " add up to " + std::to_string(stash) +
                   ", expected 0");
     }
+    if (problem.limits[d] < 0) {
+      throw Error(where + ": device " + std::to_string(d) + " holds " + std::to_string(-problem.limits[d]) +
+                  " more than its limit before it keeps any microbatch");
+    }
     if (peak > problem.limits[d]) {
       throw Error(where + ": one microbatch keeps " + std::to_string(peak) + " on device " + std::to_string(d) +
                   ", expected at most its limit of " + std::to_string(problem.limits[d]));

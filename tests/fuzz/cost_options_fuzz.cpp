@@ -39,9 +39,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CommandLine words = words_after("fuzz", "fuzz " + std::string(text));
     std::erase_if(words, [](const std::string& word) { return word == "-h" || word.starts_with("--h"); });
     parse_command_line(parser, words);
-    return cost_input(arguments, load_cost_documents(arguments), schedule);
+    return price(load_costs(arguments), schedule);
   };
-  return testing::read_or_refuse(read, [](const CostInput& input) {
+  return testing::read_or_refuse(read, [](const PricedPipeline& input) {
     testing::promise(input.costs.times.size() == 4, "costs of four stages");
     for (const StageTimes& times : input.costs.times) {
       testing::promise(times.f >= 0 && times.b >= 0 && times.i >= 0 && times.w >= 0, "no negative times");

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "models/stages/network_costs.hpp"
-#include "sim/simulate.hpp"
+#include "sim/prediction/predict.hpp"
 
 namespace plumb {
 namespace {
@@ -41,14 +41,14 @@ RunProfile profile_with_tenth(RunProfile profile, UnsureCost cost, bool high) {
 
 RunPredictor::RunPredictor(const RunProfile& profile, std::string_view runtime, const AdviceOptions& options)
     : options_(options) {
-  documents_.run_profile = profile;
+  source_.kind = profile;
   arguments_.profile = profile.machine;  // costs are given
-  simulation_.runtime = runtime;
+  rules_.runtime = runtime;
 }
 
 std::vector<StageMemory> RunPredictor::memory_of(std::int32_t num_stages) const {
   const Network& network = *options_.network;
-  const Partition cut = load_partition("equal", {network, network.name}, num_stages, {});
+  const Partition cut = cut_network({.kind = LayerCut::Kind::kEqual}, {network, network.name}, num_stages, {});
   return untimed_costs(network, cut, {network.samples, network.sequence}, kMixedPrecision).memory;
 }
 
@@ -65,7 +65,7 @@ void RunPredictor::add_memory(StageCosts& costs, std::int32_t num_devices) const
 }
 
 SearchGoal RunPredictor::goal(std::int32_t num_devices) const {
-  SearchGoal goal = search_goal(arguments_, documents_, num_devices);
+  SearchGoal goal = search_goal(arguments_, source_, num_devices);
   if (!options_.memory_limit) return goal;
   goal.memory_limit = *options_.memory_limit;
   goal.costs = [this, num_devices, timed = std::move(goal.costs)](std::int32_t num_stages) {
@@ -78,7 +78,7 @@ SearchGoal RunPredictor::goal(std::int32_t num_devices) const {
 
 std::optional<std::vector<std::int64_t>> RunPredictor::reduction_ns(std::int32_t num_stages,
                                                                     std::int32_t replicas) const {
-  const RunProfile& profile = *documents_.run_profile;
+  const RunProfile& profile = *source_.run();
   const std::int64_t message_ns = message_times(profile.messages, profile.message_bytes).message_ns;
   if (!options_.network || message_ns == 0) return std::nullopt;
   std::int64_t message_bytes = 0;
@@ -96,21 +96,17 @@ std::optional<std::vector<std::int64_t>> RunPredictor::reduction_ns(std::int32_t
 }
 
 Timeline RunPredictor::predict(Schedule schedule, std::int32_t replicas, bool spans) const {
-  CostInput input = cost_input(arguments_, documents_, schedule);
-  simulation_.adapt(schedule, input);
-  if (options_.network) input.costs.memory = memory_of(schedule.num_stages);
+  PricedPipeline priced = price(source_, schedule);
+  PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, rules_);
+  StageCosts& costs = run.priced.costs;
+  if (options_.network) costs.memory = memory_of(run.schedule.num_stages);
   if (replicas > 1) {
-    const auto reductions = reduction_ns(schedule.num_stages, replicas);
-    for (std::size_t s = 0; reductions && s < input.costs.times.size(); ++s) input.costs.times[s].u = (*reductions)[s];
+    const auto reductions = reduction_ns(run.schedule.num_stages, replicas);
+    for (std::size_t s = 0; reductions && s < costs.times.size(); ++s) costs.times[s].u = (*reductions)[s];
   }
-  SimOptions options = simulation_.simulation(schedule);
+  SimOptions options = run.rules.simulation(run.schedule);
   options.spans = options.memory_curve = spans;
-  const LowerOptions lowering = simulation_.lowering(schedule);
-  if (!spans) return simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
-  Timeline timeline = simulate(lower(schedule, input.costs, input.cluster_pointer(), lowering), options);
-  timeline.schedule = schedule.name;
-  timeline.machine = input.description;
-  return timeline;
+  return plumb::predict(run, {}, options);
 }
 
 }  // namespace plumb

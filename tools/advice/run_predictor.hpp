@@ -8,9 +8,9 @@
 #include "models/network/network.hpp"
 #include "models/sources/run_profile.hpp"
 #include "schedules/document/schedule.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 namespace plumb {
 
@@ -47,8 +47,8 @@ class RunPredictor {
 
   const AdviceOptions& options_;
   CostArguments arguments_;
-  CostDocuments documents_;
-  SimulationArguments simulation_;
+  CostSource source_;
+  RunRules rules_;
 };
 
 /// Costs of a run that are not known exactly, and not common to all schedules.

@@ -49,7 +49,8 @@ class AskedSimulate final : public AskedQuestion {
         check_report(*format.limit, static_cast<std::size_t>(least_spans(prepared.schedule())), true);
       }
     }
-    const PredictedJob job = prepared.predict({.spans = draws, .reports = reports});
+    const PredictedJob job =
+        prepared.predict({.spans = draws, .reports = reports, .tables = request.wants(kDrawingPart)});
     for (const std::string& finding : job.findings) answer.findings.push_back(job.name + ": " + finding);
     if (!job.findings.empty()) answer.status = ExitStatus::kNo;
     add_parts(job, draws, request, answer);
@@ -68,7 +69,7 @@ class AskedSimulate final : public AskedQuestion {
     const std::optional<TextTimelineOptions> drawn =
         draws ? std::optional(TextTimelineOptions{.columns = kDefaultColumns}) : std::nullopt;
     if (request.wants(kDrawingPart)) answer.add_text(kDrawingPart, prediction_text(job, question_, drawn));
-    if (request.wants(kRunPart)) answer.add_json(kRunPart, schedule_to_json(job.schedule));
+    if (request.wants(kRunPart)) answer.add_json(kRunPart, schedule_to_json(job.run.schedule));
     for (const ReportFormat& format : report_formats()) {
       if (!request.wants(format.name)) continue;
       const std::string file = format.make({.steps = {&job.timeline, 1}, .style = style_});

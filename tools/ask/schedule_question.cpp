@@ -24,9 +24,9 @@ void ScheduleQuestion::add_to(OptionTable& options) {
 
 Schedule ScheduleQuestion::load() const {
   if (!layers.empty() && !explain) throw Error("--layers: is used by --explain only, expected --explain with it");
-  const CostDocuments documents = costs.any() ? load_cost_documents(costs) : CostDocuments{};
+  const CostSource source = costs.any() ? load_costs(costs) : CostSource{};
   const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
-  return load_schedule(name, size, search_goal(costs, documents, devices));
+  return load_schedule(name, size, search_goal(costs, source, devices));
 }
 
 namespace {

@@ -9,11 +9,11 @@
 #include "models/ground/text_file.hpp"
 #include "schedules/phases/phase_rules.hpp"
 #include "sim/order_search/shapes.hpp"
+#include "sim/prediction/memory_fit.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/stash_limit.hpp"
-#include "tools/tables/job_fit.hpp"
-#include "tools/tables/memory_limit.hpp"
 
 namespace plumb {
 namespace {
@@ -35,51 +35,44 @@ OneOrBoth one_or_both(const std::string& text, std::string_view what, const std:
 /// What the search asks again and again about schedules of one job.
 class SearchedJob {
  public:
-  SearchedJob(CostArguments costs, CostDocuments documents, SimulationArguments simulation)
-      : costs_(std::move(costs)), documents_(std::move(documents)), simulation_(std::move(simulation)) {}
+  SearchedJob(CostArguments costs, CostSource source, RunRules rules)
+      : costs_(std::move(costs)), source_(std::move(source)), rules_(std::move(rules)) {}
 
   OrderRun run_of(const Schedule& schedule) const {
-    auto input = std::make_shared<CostInput>(cost_input(costs_, documents_, schedule));
-    SimulationArguments simulation = simulation_;
-    simulation.take_runtime(documents_, schedule, *input);
-    Schedule adapted = schedule;
-    simulation.adapt(adapted, *input);
-    if (!(adapted.devices == schedule.devices)) {
+    const auto prepared =
+        std::make_shared<const PreparedRun>(prepare_run(schedule, price(source_, schedule), source_, rules_));
+    if (!(prepared->schedule.devices == schedule.devices)) {
       throw Error("search: " + schedule.name + " runs in another order with this runtime");
     }
-    const MemoryLimit limit = parse_memory_limit(costs_, input->costs, schedule);
-    OrderRun run{.costs = input->costs, .cluster = input->cluster_pointer()};
-    run.lowering = simulation.lowering(schedule);
-    run.options = simulation.simulation(schedule);
-    run.fits = [input, limit](const Timeline& timeline) {
-      if (!input->job_rates) return memory_findings(timeline, limit, input->cluster_pointer()).empty();
+    const MemoryLimit limit = parse_memory_limit(costs_, prepared->costs(), schedule);
+    OrderRun run{.costs = prepared->costs(), .cluster = prepared->cluster()};
+    run.lowering = prepared->lowering;
+    run.options = prepared->rules.simulation(schedule);
+    run.fits = [prepared, limit](const Timeline& timeline) {
       Timeline judged = timeline;
-      fill_needs(judged, *input->job_rates, *input->cluster, limit);
-      return fit_findings(judged).empty();
+      fill_memory(judged, prepared->priced, limit);
+      return plumb::fits(judged, limit);
     };
     return run;
   }
 
   double limit_of(const Schedule& schedule) const {
-    const CostInput input = cost_input(costs_, documents_, schedule);
+    const PricedPipeline input = price(source_, schedule);
     const MemoryLimit limit = parse_memory_limit(costs_, input.costs, schedule);
     if (!limit.in_bytes) return limit.value.value_or(0) / (limit.per_device ? limit.stash_share : 1);
-    std::int64_t bytes = limit.value ? static_cast<std::int64_t>(*limit.value) : 0;
-    if (bytes == 0 && input.cluster) bytes = input.cluster->devices.front().memory_bytes;
-    if (bytes == 0 || !input.job_rates) return static_cast<double>(bytes);
+    const std::int64_t bytes = limit_bytes(0, input, limit);
+    if (bytes == 0 || !input.rates) return static_cast<double>(bytes);
     // What is held beside tensors at the limit is not there for them.
-    const std::int64_t needed = memory_need(bytes, *input.job_rates, bytes).needed_bytes;
+    const std::int64_t needed = memory_need(bytes, *input.rates, bytes).needed_bytes;
     return static_cast<double>(std::max<std::int64_t>(1, 2 * bytes - needed));
   }
 
-  std::string description(const Schedule& schedule) const {
-    return cost_input(costs_, documents_, schedule).description;
-  }
+  std::string description(const Schedule& schedule) const { return price(source_, schedule).description; }
 
  private:
   CostArguments costs_;
-  CostDocuments documents_;
-  SimulationArguments simulation_;
+  CostSource source_;
+  RunRules rules_;
 };
 
 }  // namespace
@@ -114,7 +107,7 @@ void SearchQuestion::add_to(OptionTable& options) {
   simulation.add_messages_to(options);
 }
 
-std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, const CostDocuments& documents) const {
+std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, const CostSource& source) const {
   if (!shape.empty()) return shape_start();
   if (names.size() > 1) throw Error("search: " + names[1] + ": expected one schedule to start from");
   if (names.empty() && !schedule_options.empty()) {
@@ -128,7 +121,7 @@ std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, con
   sizes.chunks = chunks;
   sizes.options = schedule_options;
   SearchGoal goal;
-  if (devices) goal = search_goal(asked, documents, static_cast<std::int32_t>(*devices));
+  if (devices) goal = search_goal(asked, source, static_cast<std::int32_t>(*devices));
   check_schedule_name(name);
   SearchStart start{.name = name, .schedule = load_schedule(name, sizes, goal)};
   if (start.schedule.num_devices > kMostSearchedDevices) {
@@ -151,13 +144,13 @@ SearchStart SearchQuestion::shape_start() const {
   return {.name = "shape " + shape, .schedule = shape_frame(shape, static_cast<std::int32_t>(*devices), *microbatches)};
 }
 
-ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostDocuments& documents) const {
-  const auto job = std::make_shared<SearchedJob>(asked, documents, simulation);
+ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostSource& source) const {
+  const auto job = std::make_shared<SearchedJob>(asked, source, simulation.rules());
   ScheduleSearch search;
-  search.start = start(asked, documents);
+  search.start = start(asked, source);
   search.params.num_devices = search.start ? search.start->schedule.num_devices : static_cast<std::int32_t>(*devices);
   search.params.num_microbatches = search.start ? search.start->schedule.num_microbatches : *microbatches;
-  SearchGoal goal = search_goal(asked, documents, search.params.num_devices);
+  SearchGoal goal = search_goal(asked, source, search.params.num_devices);
   search.params.costs = std::move(goal.costs);
   search.params.memory_limit = goal.memory_limit;
   search.run = [job](const Schedule& schedule) { return job->run_of(schedule); };
@@ -200,9 +193,9 @@ OrderSearchAnswer SearchQuestion::answer() const {
   CostArguments asked = costs;
   asked.assume_where_missing();
   if (!asked.cost.empty()) asked.per_device = true;
-  const CostDocuments documents = load_cost_documents(asked);
+  const CostSource source = load_costs(asked);
   OrderSearchAnswer answer;
-  const ScheduleSearch search = search_of(asked, documents);
+  const ScheduleSearch search = search_of(asked, source);
   answer.found = search_schedules(search);
   answer.devices = search.params.num_devices;
   answer.microbatches = search.params.num_microbatches;
@@ -210,7 +203,7 @@ OrderSearchAnswer SearchQuestion::answer() const {
   answer.memory_limit = asked.memory_limit;
   answer.counts_stashes = !asked.cost.empty() && asked.memory.empty();
   if (answer.found.orders.empty()) return answer;
-  const SearchedJob job(asked, documents, simulation);
+  const SearchedJob job(asked, source, simulation.rules());
   SearchedOrder& best = answer.found.orders.front();
   answer.costs = job.description(best.schedule);
   if (best.origin != OrderOrigin::kCatalogue && best.origin != OrderOrigin::kGiven) best.schedule.name = "searched";

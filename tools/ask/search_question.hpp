@@ -40,11 +40,11 @@ struct SearchQuestion {
 
  private:
   /// The schedule to start from. Throws `Error` for more than one, and for options of one where there is none.
-  std::optional<SearchStart> start(const CostArguments& costs, const CostDocuments& documents) const;
+  std::optional<SearchStart> start(const CostArguments& costs, const CostSource& source) const;
   /// The placement of `shape`, with open orders. Throws `Error` beside what says the same otherwise.
   SearchStart shape_start() const;
   void choose_placement(ScheduleSearch& search) const;
-  ScheduleSearch search_of(const CostArguments& costs, const CostDocuments& documents) const;
+  ScheduleSearch search_of(const CostArguments& costs, const CostSource& source) const;
 };
 
 }  // namespace plumb

@@ -7,9 +7,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/checks/validation_size.hpp"
-#include "schedules/lowering/lower.hpp"
-#include "sim/rules/run_size.hpp"
-#include "sim/simulate.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
 #include "tools/options/memory_relief.hpp"
@@ -137,87 +135,64 @@ void PreparedJob::prepare() {
   }
   check_schedule_name(answer_.name);
   asked.size.assume_size(answer_.name);
-  documents_ = load_cost_documents(asked.costs);
+  source_ = load_costs(asked.costs);
   const auto devices = static_cast<std::int32_t>(asked.size.devices.value_or(1));
-  asked.costs.enlarge_cluster(documents_, devices);
-  answer_.schedule = load_schedule(answer_.name, asked.size, search_goal(asked.costs, documents_, devices));
+  asked.costs.enlarge_cluster(source_, devices);
+  answer_.run.schedule = load_schedule(answer_.name, asked.size, search_goal(asked.costs, source_, devices));
   if (is_schedule_file(answer_.name)) {
-    answer_.violations = check_schedule(answer_.schedule);
+    answer_.violations = check_schedule(answer_.run.schedule);
     if (!answer_.violations.empty()) return;
   }
-  asked.costs.enlarge_cluster(documents_, answer_.schedule.num_devices);
-  answer_.input = cost_input(asked.costs, documents_, answer_.schedule);
-  asked.simulation.take_runtime(documents_, answer_.schedule, answer_.input);
-  note_missing_schedule(asked.simulation.runtime, answer_.name);
-  asked.simulation.adapt(answer_.schedule, answer_.input);
-  if (asked.peak && answer_.input.costs.memory.empty()) {
+  asked.costs.enlarge_cluster(source_, answer_.run.schedule.num_devices);
+  answer_.run = prepare_run(std::move(answer_.run.schedule), price(source_, answer_.run.schedule), source_,
+                            asked.simulation.rules());
+  note_missing_schedule(answer_.run.rules.runtime, answer_.name);
+  if (asked.peak && answer_.run.costs().memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
   }
-  answer_.limit = parse_memory_limit(asked.costs, answer_.input.costs, answer_.schedule);
+  answer_.limit = parse_memory_limit(asked.costs, answer_.run.costs(), answer_.run.schedule);
 }
 
-bool PreparedJob::is_drawn() const { return action_count(answer_.schedule) <= kMostDrawnActions; }
+bool PreparedJob::is_drawn() const { return action_count(answer_.run.schedule) <= kMostDrawnActions; }
 
 PredictedJob PreparedJob::predict(const PredictionUse& use) {
-  answer_.schedule = question_.order.resolve(std::move(answer_.schedule), answer_.input, question_.simulation);
+  answer_.run = question_.order.decide(std::move(answer_.run));
   simulate_prepared(use);
-  fill_memory();
+  answer_.findings = memory_findings(answer_.timeline, answer_.run.priced, answer_.limit);
+  if (use.tables && answer_.run.priced.rates && !answer_.findings.empty()) {
+    const TightJob job{answer_.name, question_.size, source_, answer_.limit, answer_.run.rules};
+    answer_.relief = relief_text(memory_reliefs(job, answer_.run.schedule, answer_.timeline));
+  }
   return std::move(answer_);
 }
 
 /// A summary jumps over steady states; every other question needs the whole program.
 void PreparedJob::simulate_prepared(const PredictionUse& use) {
-  const Schedule& schedule = answer_.schedule;
-  const CostInput& input = answer_.input;
-  SimOptions options = question_.simulation.simulation(schedule);
-  const LowerOptions lowering = question_.simulation.lowering(schedule);
+  const PreparedRun& run = answer_.run;
+  SimOptions options = run.rules.simulation(run.schedule);
   const bool spans = use.spans || use.reports || question_.critical_path;
-  const bool has_tensors = !input.costs.memory.empty() && input.costs.memory_units_per_one == 0;
-  options.peak_composition = question_.peak || (has_tensors && spans && (input.job_rates || use.reports));
+  const bool has_tensors = !run.costs().memory.empty() && run.costs().memory_units_per_one == 0;
+  options.peak_composition = question_.peak || (has_tensors && spans && (run.priced.rates || use.reports));
   options.spans = spans;
   options.memory_curve = spans;
   options.stash_curve = use.reports && !has_tensors;
   options.on_full_run = note_long_run;
-  const bool delays = counts_delays(question_.delays, schedule);
+  const bool delays = counts_delays(question_.delays, run.schedule);
   const bool whole = spans || question_.peak || !question_.what_if.empty();
   std::optional<Program> program;
   if (whole || delays) {
-    check_run_size(schedule, makes_transfers(input.costs, input.cluster_pointer(), lowering), options);
+    program = program_of(run, options);
     options.on_full_run = nullptr;
-    program = lower(schedule, input.costs, input.cluster_pointer(), lowering);
   }
+  std::vector<WhatIf> changes;
+  for (const std::string& text : question_.what_if) changes.push_back(parse_what_if(text));
   Timeline& timeline = answer_.timeline;
-  if (whole) {
-    std::vector<WhatIf> changes;
-    for (const std::string& text : question_.what_if) changes.push_back(parse_what_if(text));
-    timeline = simulate(*program, options);
-    if (!changes.empty()) answer_.what_if = what_if_text(*program, options, timeline.makespan, changes);
-  } else {
-    timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), lowering, options);
-  }
-  if (delays) timeline.delays = stage_delays(schedule, *program);
-  timeline.schedule = schedule.name;
-  timeline.machine = input.description;
-  if (timeline.model_flops_utilization && input.cluster) {
-    timeline.tflops_per_device = *timeline.model_flops_utilization * input.cluster->devices.front().flops_per_s * 1e-12;
-  }
+  timeline =
+      whole ? plumb::predict(run, *program, answer_.limit, options) : plumb::predict(run, answer_.limit, options);
+  if (!changes.empty()) answer_.what_if = what_if_text(*program, options, timeline.makespan, changes);
+  if (delays) timeline.delays = stage_delays(run.schedule, *program);
   const bool is_listed = !is_schedule_file(answer_.name) && question_.order.order == "fixed";
-  if (is_listed) timeline.search = searched_span(schedule, timeline.base);
-}
-
-void PreparedJob::fill_memory() {
-  const CostInput& input = answer_.input;
-  Timeline& timeline = answer_.timeline;
-  if (!input.job_rates) {
-    fill_limits(timeline, answer_.limit, input.cluster_pointer());
-    answer_.findings = memory_findings(timeline, answer_.limit, input.cluster_pointer());
-    return;
-  }
-  fill_needs(timeline, *input.job_rates, *input.cluster, answer_.limit);
-  answer_.findings = fit_findings(timeline);
-  if (answer_.findings.empty()) return;
-  const TightJob job{answer_.name, question_.size, question_.costs, documents_, question_.simulation};
-  answer_.relief = relief_text(memory_reliefs(job, answer_.schedule, timeline));
+  if (is_listed) timeline.search = searched_span(run.schedule, timeline.base);
 }
 
 namespace {
@@ -253,8 +228,8 @@ std::string prediction_text(const PredictedJob& job, const SimulateQuestion& que
   if (question.critical_path) text += "\n" + critical_path_text(timeline);
   if (!job.what_if.empty()) text += "\n" + job.what_if;
   if (drawn) text += "\n" + text_timeline(timeline, *drawn);
-  if (!job.input.job_rates) return text;
-  text += "\n" + fit_text(timeline, *job.input.job_rates, *job.input.cluster, job.limit);
+  if (!job.run.priced.rates) return text;
+  text += "\n" + fit_text(timeline, *job.run.priced.rates);
   if (job.launched) text += "\n" + launch_notes_text(*job.launched);
   if (!job.relief.empty()) text += "\n" + job.relief;
   return text;

@@ -7,6 +7,7 @@
 #include "models/launches/launch.hpp"
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule.hpp"
+#include "sim/prediction/predict.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/options/cost_arguments.hpp"
@@ -15,7 +16,6 @@
 #include "tools/options/order_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
-#include "tools/tables/memory_limit.hpp"
 #include "tools/tables/text_timeline.hpp"
 
 namespace plumb {
@@ -49,6 +49,7 @@ SimulateQuestion simulate_question(const Request& request);
 struct PredictionUse {
   bool spans = false;    ///< the timeline is drawn or written with its spans
   bool reports = false;  ///< reports are made: they show the tensors of each peak, too
+  bool tables = false;   ///< tables are printed: they say what would help a job that does not fit
 };
 
 /// A simulated job.
@@ -56,12 +57,11 @@ struct PredictedJob {
   std::string name;                   ///< of the schedule, as asked for
   std::vector<Violation> violations;  ///< of a schedule from a file; not empty: nothing was simulated
   std::optional<LaunchJob> launched;  ///< with `launch`
-  Schedule schedule;                  ///< that was run, with the order that was decided
-  CostInput input;
+  PreparedRun run;                    ///< what was simulated, with the order that was decided
   MemoryLimit limit;
   Timeline timeline;                  ///< with the needs or limits of every device filled in
   std::string what_if;                ///< a table; empty without `what_if`
-  std::string relief;                 ///< a table of what would help; empty where the job fits
+  std::string relief;                 ///< a table of what would help; empty where the job fits, or none was asked for
   std::vector<std::string> findings;  ///< a line per device that does not fit in memory
 };
 
@@ -77,13 +77,11 @@ class PreparedJob {
   /// and prices the stages. Throws `Error` for whatever is missing or does not fit together.
   explicit PreparedJob(SimulateQuestion question);
 
-  const Schedule& schedule() const { return answer_.schedule; }
+  const Schedule& schedule() const { return answer_.run.schedule; }
   /// Whether the schedule is short enough that a drawing in characters can be read.
   bool is_drawn() const;
   const std::vector<Violation>& violations() const { return answer_.violations; }
   const std::string& name() const { return answer_.name; }
-  /// How messages travel, the runtime of a traced run's profile included.
-  const SimulationArguments& simulation() const { return question_.simulation; }
 
   /// Decides the order, simulates, and holds the peaks against the memory. At most once.
   PredictedJob predict(const PredictionUse& use);
@@ -91,10 +89,9 @@ class PreparedJob {
  private:
   void prepare();
   void simulate_prepared(const PredictionUse& use);
-  void fill_memory();
 
   SimulateQuestion question_;
-  CostDocuments documents_;
+  CostSource source_;
   PredictedJob answer_;
 };
 

@@ -8,32 +8,18 @@
 #include "models/jobs/job_costs.hpp"
 #include "models/stages/network_costs.hpp"
 #include "models/stages/whole_layers.hpp"
-#include "sim/simulate.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/tables/job_fit.hpp"
 
 namespace plumb {
 namespace {
 
-std::vector<std::string> layout_findings(Timeline& timeline, const CostInput& input, const CostArguments& costs) {
-  const MemoryLimit limit = parse_memory_limit(costs.memory_limit, input.costs);
-  if (!input.job_rates) return memory_findings(timeline, limit, input.cluster_pointer());
-  fill_needs(timeline, *input.job_rates, *input.cluster, limit);
-  return fit_findings(timeline);
-}
-
-/// The cut that is balanced with what frozen layers take in the first stage: "3,4,5".
-std::string cut_behind(Ticks frozen_forward, const CostArguments& costs, const CostDocuments& active,
-                       std::int32_t stages) {
-  Parallelism job =
-      costs.job.parallelism(precision_of(costs.precision, costs.cluster), matrix_format_of(costs.precision));
-  if (job.microbatch_size == 0) job.microbatch_size = costs.samples.value_or(0);
-  job.sequence = costs.sequence.value_or(0);
-  const Cluster& cluster = *active.cluster;
-  const JobMachine machine{cluster, stages, costs.job.rates_of(cluster.devices.front())};
-  std::vector<std::int64_t> times = job_layer_times(*active.network, machine, job);
+/// The cut that is balanced with what frozen layers take in the first stage.
+LayerCut cut_behind(Ticks frozen_forward, const AnalyticJob& job, std::int32_t stages) {
+  std::vector<std::int64_t> times = *job.book->layer_times(job.parallelism);
   times.front() += frozen_forward;
-  return to_string(balanced_partition(times, stages));
+  return cut_as(balanced_partition(times, stages));
 }
 
 }  // namespace
@@ -44,9 +30,12 @@ SimulatedLayouts::SimulatedLayouts(LaidOutJob job) : job_(std::move(job)) {
                 ": steps of pipelines of other lengths follow from a network only; expected --network NAME, or "
                 "--layouts instead of a schedule");
   }
-  documents_ = load_cost_documents(job_.costs);
+  source_ = load_costs(job_.costs);
+  if (source_.job() == nullptr) {
+    throw Error("campaign: --profile: has times of one layout; expected --network NAME with --cluster NAME");
+  }
   check_nodes();
-  const auto layers = static_cast<std::int32_t>(documents_.network->layers.size());
+  const auto layers = static_cast<std::int32_t>(source_.job()->network().layers.size());
   lengths_ = job_.lengths;
   for (std::int32_t length = 1; job_.lengths.empty() && length <= std::min(layers, job_.most_nodes); ++length) {
     lengths_.push_back(length);
@@ -55,9 +44,8 @@ SimulatedLayouts::SimulatedLayouts(LaidOutJob job) : job_(std::move(job)) {
 }
 
 void SimulatedLayouts::check_nodes() const {
-  if (!documents_.cluster) return;
   const std::int64_t each = job_.costs.job.degrees.devices_per_stage();
-  const auto devices = std::ssize(documents_.cluster->devices);
+  const auto devices = std::ssize(source_.job()->cluster().devices);
   if (each * job_.most_nodes <= devices) return;
   throw Error("campaign: there are up to " + std::to_string(job_.most_nodes) + " nodes" +
               (each > 1 ? " of " + std::to_string(each) + " devices" : "") + ", and the cluster '" +
@@ -77,7 +65,9 @@ std::optional<StepOfLayout> SimulatedLayouts::step(JobLayout layout) {
   return simulated(layout, microbatches_of(layout));
 }
 
-std::int32_t SimulatedLayouts::layers() const { return static_cast<std::int32_t>(decoder_count(*documents_.network)); }
+std::int32_t SimulatedLayouts::layers() const {
+  return static_cast<std::int32_t>(decoder_count(source_.job()->network()));
+}
 
 LayoutSource* SimulatedLayouts::redundant() {
   constexpr std::string_view kBamboo = "bamboo";
@@ -97,30 +87,42 @@ LayoutSource* SimulatedLayouts::redundant() {
 std::optional<StepOfLayout> SimulatedLayouts::frozen_step(JobLayout layout, const FrozenLayers& layers) {
   if (layers.frozen == 0) return step(layout);
   if (this->layers() == 0) return LayoutSource::frozen_step(layout, layers);
-  CostDocuments active = documents_;
-  active.network = without_first_decoders(*documents_.network, static_cast<std::size_t>(layers.frozen));
-  CostArguments costs = job_.costs;
+  CostSource active = source_;
+  AnalyticJob& job = *active.job();
+  job.book = active_book(layers.frozen);
   // A cut that counts the layers of the whole network says nothing of fewer.
-  if (costs.partition.find_first_of("0123456789") != std::string::npos) costs.partition.clear();
-  const FrozenWork frozen = layers.cached ? FrozenWork{} : frozen_work(layout, *active.network);
-  return simulated(layout, microbatches_of(layout), active, costs, frozen);
+  if (job.cut.kind == LayerCut::Kind::kGiven) job.cut = {};
+  const FrozenWork frozen = layers.cached ? FrozenWork{} : frozen_work(layout, job.network());
+  return simulated(layout, microbatches_of(layout), std::move(active), frozen);
+}
+
+std::shared_ptr<JobPriceBook> SimulatedLayouts::active_book(std::int32_t frozen) {
+  std::shared_ptr<JobPriceBook>& known = active_books_[frozen];
+  if (!known) {
+    const JobPriceBook& whole = *source_.job()->book;
+    known = std::make_shared<JobPriceBook>(
+        std::make_shared<const Network>(without_first_decoders(*whole.network(), static_cast<std::size_t>(frozen))),
+        whole.cluster(), whole.rates());
+  }
+  return known;
 }
 
 SimulatedLayouts::FrozenWork SimulatedLayouts::frozen_work(JobLayout layout, const Network& active) const {
-  const Network& network = *documents_.network;
-  CostArguments costs = job_.costs;
-  costs.job.degrees.data = layout.pipelines;
-  costs.partition.clear();
+  CostSource all = source_;
+  AnalyticJob& job = *all.job();
+  job.parallelism.data = layout.pipelines;
+  job.cut = {};
+  const Network& network = job.network();
   ScheduleArguments size;
   size.devices = size.microbatches = 1;
-  const CostInput whole = cost_input(costs, documents_, load_schedule("1f1b", size, {}));
+  const PricedPipeline whole = price(all, load_schedule("1f1b", size, {}));
   FrozenWork frozen;
   const std::size_t first = whole_layers(network)[1];
   const std::size_t count = network.layers.size() - active.layers.size();
   for (std::size_t layer = first; layer < first + count; ++layer) frozen.forward += whole.costs.layer_forward[layer];
   const std::int64_t parameters = parameter_count(network) - parameter_count(active);
-  frozen.weight_bytes = parameters * precision_of(costs.precision, costs.cluster).weight_bytes /
-                        std::max<std::int64_t>(1, costs.job.degrees.tensor.value_or(1));
+  frozen.weight_bytes =
+      parameters * job.parallelism.precision.weight_bytes / std::max<std::int64_t>(1, job.parallelism.tensor);
   return frozen;
 }
 
@@ -136,30 +138,32 @@ std::optional<std::int64_t> SimulatedLayouts::share_ns(JobLayout layout, double 
 }
 
 std::optional<StepOfLayout> SimulatedLayouts::simulated(JobLayout layout, std::int64_t microbatches) {
-  return simulated(layout, microbatches, documents_, job_.costs, {});
+  return simulated(layout, microbatches, source_, {});
 }
 
-std::optional<StepOfLayout> SimulatedLayouts::simulated(JobLayout layout, std::int64_t microbatches,
-                                                        const CostDocuments& active, const CostArguments& arguments,
+std::optional<StepOfLayout> SimulatedLayouts::simulated(JobLayout layout, std::int64_t microbatches, CostSource source,
                                                         const FrozenWork& frozen) {
   ScheduleArguments size = job_.size;
   size.devices = layout.stages;
   size.microbatches = microbatches;
-  CostArguments costs = arguments;
-  costs.job.degrees.data = layout.pipelines;
+  AnalyticJob& job = *source.job();
+  job.parallelism.data = layout.pipelines;
   try {
-    Schedule schedule = load_schedule(job_.schedule, size, search_goal(costs, active, layout.stages));
-    if (frozen.forward > 0 && is_balanced(costs.partition)) {
-      costs.partition = cut_behind(frozen.forward, costs, active, schedule.num_stages);
+    Schedule schedule = load_schedule(job_.schedule, size, search_goal(job_.costs, source, layout.stages));
+    if (frozen.forward > 0 && job.cut.kind == LayerCut::Kind::kBalanced) {
+      job.cut = cut_behind(frozen.forward, job, schedule.num_stages);
     }
-    CostInput input = cost_input(costs, active, schedule);
-    input.costs.times.front().f += frozen.forward;
-    input.costs.memory.front().weight_bytes += frozen.weight_bytes;
-    input.costs.memory.front().frozen_bytes += frozen.weight_bytes;
-    job_.simulation.adapt(schedule, input);
-    Timeline timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(),
-                                         job_.simulation.lowering(schedule), job_.simulation.simulation(schedule));
-    const std::vector<std::string> findings = layout_findings(timeline, input, costs);
+    PricedPipeline priced = price(source, schedule);
+    priced.costs.times.front().f += frozen.forward;
+    StageMemory& held = priced.costs.memory.front();
+    held.weight_bytes += frozen.weight_bytes;
+    held.frozen_bytes += frozen.weight_bytes;
+    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source, job_.simulation.rules());
+    const MemoryLimit limit = parse_memory_limit(job_.costs.memory_limit, run.costs());
+    SimOptions options = run.rules.simulation(run.schedule);
+    options.spans = options.memory_curve = false;
+    const Timeline timeline = predict(run, limit, options);
+    const std::vector<std::string> findings = memory_findings(timeline, run.priced, limit);
     if (!findings.empty()) {
       refusal_ = findings.front();
       return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,17 +55,20 @@ class SimulatedLayouts final : public LayoutSource {
     Ticks forward = 0;
     std::int64_t weight_bytes = 0;
   };
+  /// Prices of the network without its first `frozen` decoder layers.
+  std::shared_ptr<JobPriceBook> active_book(std::int32_t frozen);
   FrozenWork frozen_work(JobLayout layout, const Network& active) const;
   std::optional<StepOfLayout> simulated(JobLayout layout, std::int64_t microbatches);
-  /// The job as it is where `active` is all of its network that is trained.
-  std::optional<StepOfLayout> simulated(JobLayout layout, std::int64_t microbatches, const CostDocuments& active,
-                                        const CostArguments& arguments, const FrozenWork& frozen);
+  /// The same of the job of `source`, whose network is all that is trained, beside `frozen`.
+  std::optional<StepOfLayout> simulated(JobLayout layout, std::int64_t microbatches, CostSource source,
+                                        const FrozenWork& frozen);
 
   LaidOutJob job_;
-  CostDocuments documents_;
+  CostSource source_;
   std::vector<std::int32_t> lengths_;
   std::string refusal_;
   std::unique_ptr<SimulatedLayouts> redundant_;
+  std::map<std::int32_t, std::shared_ptr<JobPriceBook>> active_books_;  ///< by how many layers are frozen
 };
 
 }  // namespace plumb

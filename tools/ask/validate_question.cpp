@@ -94,13 +94,13 @@ CheckedSchedule ValidateQuestion::check() const {
   } catch (const PartlyRead& partly) {
     throw with_order(partly, name);
   }
-  if (!simulation.runtime.empty()) {
-    if (chosen_modes.empty()) chosen_modes.push_back(simulation.simulation(checked.schedule).transfers);
-    CostInput no_costs;
-    simulation.adapt(checked.schedule, no_costs);
+  const RunRules rules = simulation.rules();
+  if (!rules.runtime.empty()) {
+    if (chosen_modes.empty()) chosen_modes.push_back(rules.simulation(checked.schedule).transfers);
+    StageCosts no_costs;
+    run_as(runtime_preset(rules.runtime, checked.schedule), checked.schedule, no_costs);
   }
-  checked.violations =
-      violations_of(checked.schedule, chosen_modes, chosen_models, simulation.lowering(checked.schedule));
+  checked.violations = violations_of(checked.schedule, chosen_modes, chosen_models, rules.lowering(checked.schedule));
   return checked;
 }
 

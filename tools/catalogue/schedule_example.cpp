@@ -9,12 +9,9 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/walk.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/versions/delays.hpp"
-#include "sim/simulate.hpp"
-#include "tools/options/cost_arguments.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/tables/text_timeline.hpp"
 #include "tools/terminal/quantity_text.hpp"
 
@@ -56,16 +53,14 @@ std::string natural_costs(const Schedule& schedule) {
 
 /// Does what the command `simulate` does with these arguments.
 Timeline predicted(const std::string& name, const ScheduleArguments& size, const std::string& costs) {
-  CostArguments cost_arguments;
-  cost_arguments.cost = costs;
-  const CostDocuments documents = load_cost_documents(cost_arguments);
-  const auto devices = static_cast<std::int32_t>(*size.devices);
-  const Schedule schedule = load_schedule(name, size, search_goal(cost_arguments, documents, devices));
-  const CostInput input = cost_input(cost_arguments, documents, schedule);
-  const SimulationArguments simulation;
-  const Program program = lower(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule));
-  Timeline timeline = simulate(program, simulation.simulation(schedule));
-  timeline.delays = stage_delays(schedule, program);
+  const CostSource source{.kind = AbstractUnits{.times = costs}};
+  Schedule schedule =
+      load_schedule(name, size, {.costs = costs_for_search(source, static_cast<std::int32_t>(*size.devices))});
+  PricedPipeline priced = price(source, schedule);
+  const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source, {});
+  const Program program = program_of(run);
+  Timeline timeline = predict(run, program, {}, run.rules.simulation(run.schedule));
+  timeline.delays = stage_delays(run.schedule, program);
   return timeline;
 }
 

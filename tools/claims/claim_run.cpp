@@ -1,21 +1,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "models/ground/error.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "sim/campaign/bamboo_means.hpp"
-#include "sim/simulate.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/ask/campaign_question.hpp"
 #include "tools/ask/search_question.hpp"
+#include "tools/ask/simulate_question.hpp"
 #include "tools/claims/claims.hpp"
 #include "tools/claims/expression.hpp"
 #include "tools/claims/planner_command.hpp"
 #include "tools/command_line/parse_command_line.hpp"
-#include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/results_folder.hpp"
 #include "tools/terminal/words.hpp"
@@ -74,48 +72,31 @@ constexpr std::array<Metric, 12> kMetrics{{
      }},
 }};
 
-/// `figure(schedule, costs, simulation)` of what `simulate` is asked by `command`.
-template <class Figure>
-auto of_simulation(const std::string& command, Figure figure) {
-  std::string name;
-  ScheduleArguments size;
-  CostArguments costs;
-  SimulationArguments simulation;
-  OptionTable parser("simulate NAME [options]", "");
-  parser.positional(name, "NAME");
-  size.add_to(parser);
-  costs.add_to(parser);
-  simulation.add_to(parser);
-  if (!parse_command_line(parser, words_after("simulate", command)))
+/// What the command `simulate` answers to these words.
+PredictedJob predicted(const std::string& command) {
+  SimulateQuestion question;
+  OptionTable parser(SimulateQuestion::kUsage, "");
+  question.add_job_to(parser);
+  if (!parse_command_line(parser, words_after("simulate", command))) {
     throw Error("'" + command + "': expected no --help");
-  const CostDocuments documents = load_cost_documents(costs);
-  const auto devices = static_cast<std::int32_t>(size.devices.value_or(1));
-  const Schedule schedule = load_schedule(name, size, search_goal(costs, documents, devices));
-  const CostInput input = cost_input(costs, documents, schedule);
-  return figure(schedule, input, simulation);
-}
-
-Timeline simulated(const std::string& command) {
-  return of_simulation(command, [](const Schedule& schedule, const CostInput& input, const SimulationArguments& how) {
-    return simulate_summary(schedule, input.costs, input.cluster_pointer(), how.lowering(schedule),
-                            how.simulation(schedule));
-  });
+  }
+  PreparedJob job(std::move(question));
+  if (!job.violations().empty()) throw Error(job.name() + ": " + to_string(job.violations().front()));
+  return job.predict({});
 }
 
 constexpr std::string_view kMostSent = "most_sent_gib";
 
 /// What the device that sends the most to others sends, by messages.
 double most_sent_gib(const std::string& command) {
-  return of_simulation(command, [](const Schedule& schedule, const CostInput& input, const SimulationArguments& how) {
-    const Program program = lower(schedule, input.costs, input.cluster_pointer(), how.lowering(schedule));
-    std::vector<double> sent(static_cast<std::size_t>(program.num_devices), 0);
-    for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
-      const Transfer& transfer = program.transfers[t];
-      if (program.is_move(t)) continue;
-      sent[index(program.channels[transfer.channel].from)] += static_cast<double>(transfer.bytes);
-    }
-    return *std::ranges::max_element(sent) / (1024.0 * 1024.0 * 1024.0);
-  });
+  const Program program = program_of(predicted(command).run);
+  std::vector<double> sent(static_cast<std::size_t>(program.num_devices), 0);
+  for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
+    const Transfer& transfer = program.transfers[t];
+    if (program.is_move(t)) continue;
+    sent[index(program.channels[transfer.channel].from)] += static_cast<double>(transfer.bytes);
+  }
+  return *std::ranges::max_element(sent) / (1024.0 * 1024.0 * 1024.0);
 }
 
 struct CampaignMetric {
@@ -233,7 +214,7 @@ double metric_of(const std::string& command, const std::string& name) {
   if (command.starts_with("plan --jobs ")) return jobs_metric(command, name);
   if (command.starts_with("plan ")) return planner_metric(command, name);
   if (name == kMostSent) return most_sent_gib(command);
-  const Timeline timeline = simulated(command);
+  const Timeline timeline = predicted(command).timeline;
   for (const Metric& metric : kMetrics) {
     if (metric.name == name) return metric.of(timeline);
   }

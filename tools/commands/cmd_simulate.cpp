@@ -58,13 +58,12 @@ ExitStatus run_simulate(const CommandLine& command_line) {
     throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
   std::optional<OutputFile> order_file = arguments.question.order.file_for(prepared.schedule(), arguments.save_order);
-  const PredictedJob job = prepared.predict({.spans = draw, .reports = arguments.reports.needs_spans()});
-  if (order_file) order_file->finish(schedule_to_json(job.schedule));
+  const PredictedJob job =
+      prepared.predict({.spans = draw, .reports = arguments.reports.needs_spans(), .tables = !quiet});
+  if (order_file) order_file->finish(schedule_to_json(job.run.schedule));
   files.write({.steps = {&job.timeline, 1}});
   if (!arguments.chakra.empty()) {
-    write_chakra_traces(
-        lower(job.schedule, job.input.costs, job.input.cluster_pointer(), prepared.simulation().lowering(job.schedule)),
-        arguments.chakra);
+    write_chakra_traces(program_of(job.run), arguments.chakra);
   }
   const TextTimelineOptions drawing{.columns = terminal_columns(), .colour = wants_colour()};
   if (!quiet) print(prediction_text(job, arguments.question, draw ? std::optional(drawing) : std::nullopt));

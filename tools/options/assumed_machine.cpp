@@ -1,30 +1,30 @@
-#include <algorithm>
+#include <memory>
 #include <string>
-#include <vector>
+#include <variant>
 
 #include "models/cluster/cluster_io.hpp"
-#include "models/ground/plain_name.hpp"
 #include "models/jobs/job_places.hpp"
-#include "models/jobs/unlike_tensor.hpp"
+#include "models/pricing/cluster_size.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/jobs/tensor_by_rank.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {
 namespace {
 
-/// Of a pipeline on so many devices, as far as the options say.
-std::int64_t needed_devices(const JobArguments& job, const Cluster& cluster, std::int32_t devices) {
-  if (!job.tensor_by_rank.empty()) {
-    const std::vector<std::int32_t> degrees = parse_tensor_by_rank(job.tensor_by_rank);
-    if (std::ssize(degrees) != devices) return 0;  // of another size than the schedule, which is told later
-    const Parallelism unlike = with_tensor_by_place(
-        {.context = job.degrees.context.value_or(1), .data = job.degrees.data.value_or(1)}, degrees);
-    return place_devices(cluster, unlike, devices).back().end();
-  }
-  const Parallelism described = job.described.value_or(Parallelism{});
-  return devices * job.degrees.tensor.value_or(described.tensor) * job.degrees.context.value_or(described.context) *
-         job.degrees.data.value_or(described.data);
+/// Of a pipeline on so many places; 0 where the job is of another size than the schedule, which is told later.
+std::int64_t needed_devices(const CostSource& source, const Cluster& cluster, std::int32_t places) {
+  if (source.job() == nullptr) return places;
+  const Parallelism& ranks = source.job()->parallelism;
+  if (!ranks.has_unlike_tensor()) return places * ranks.devices_per_stage();
+  if (std::ssize(ranks.tensor_by_place) != places) return 0;
+  return place_devices(cluster, ranks, places).back().end();
+}
+
+/// The cluster that the options named; null where there is none.
+const Cluster* named_cluster(const CostSource& source) {
+  if (source.job() != nullptr) return &source.job()->cluster();
+  const auto* profile = std::get_if<StageProfile>(&source.kind);
+  return profile != nullptr ? profile->cluster.get() : nullptr;
 }
 
 }  // namespace
@@ -41,17 +41,22 @@ void CostArguments::assume_where_missing() {
   assumed = true;
 }
 
-void CostArguments::enlarge_cluster(CostDocuments& documents, std::int32_t devices) {
-  if (!documents.cluster || cluster.empty()) return;
-  const Cluster& given = *documents.cluster;
-  const std::int64_t needed = needed_devices(job, given, devices);
-  const bool without_size = std::ranges::any_of(
-      builtin_clusters(), [&](std::string_view known) { return plain_name(known) == plain_name(cluster); });
-  if (std::ssize(given.devices) >= needed || !without_size || given.inter_node.bytes_per_s == 0) return;
+void CostArguments::enlarge_cluster(CostSource& source, std::int32_t devices) {
+  const Cluster* named = named_cluster(source);
+  if (named == nullptr) return;
+  const Cluster& given = *named;
+  const std::int64_t needed = needed_devices(source, given, devices);
+  if (std::ssize(given.devices) >= needed || !has_any_size(cluster) || given.inter_node.bytes_per_s == 0) return;
   const std::string sized = sized_name(cluster, given, needed);
   note("plumbline: note: " + std::to_string(needed) + " devices are needed and --cluster " + cluster + " has " +
        std::to_string(given.devices.size()) + ": " + sized + " is taken");
-  documents.cluster = load_cluster(sized);
+  if (AnalyticJob* of_job = source.job()) {
+    of_job->cluster_name = sized;
+    of_job->book = std::make_shared<JobPriceBook>(
+        of_job->book->network(), std::make_shared<const Cluster>(load_cluster(sized)), of_job->book->rates());
+  } else {
+    std::get<StageProfile>(source.kind).cluster = std::make_shared<const Cluster>(load_cluster(sized));
+  }
   cluster = sized;
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "models/costs/stage_costs.hpp"
-#include "tools/tables/memory_limit.hpp"
+#include "sim/prediction/memory_fit.hpp"
 
 namespace plumb {
 

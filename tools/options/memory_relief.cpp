@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "tools/options/memory_limit_argument.hpp"
+#include "models/jobs/layer_recompute.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/options/plan_runtimes.hpp"
-#include "tools/tables/job_fit.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -21,7 +21,9 @@ constexpr std::size_t kMostReliefs = 4;
 
 struct JobOptions {
   ScheduleArguments size;
-  CostArguments costs;
+  CostSource source;
+
+  AnalyticJob& job() { return *source.job(); }
 };
 
 struct JobChange {
@@ -33,36 +35,44 @@ struct JobChange {
   std::string option() const { return text.substr(0, text.find(' ')); }
 };
 
+void recompute_layers(AnalyticJob& job, const LayerRecompute& recompute) {
+  job.parallelism.recompute = recompute.all;
+  job.parallelism.recompute_layers = 0;
+  job.parallelism.modules = recompute.modules;
+  job.choices.recomputed = recompute.by_stage;
+}
+
 std::vector<JobChange> changes_of(const TightJob& job, const Schedule& schedule) {
-  const Parallelism now = job.costs.job.parallelism({}, {});
+  const Parallelism& now = job.source.job()->parallelism;
   std::vector<JobChange> changes;
-  for (const char* recompute : {"selective", "full"}) {
-    if (layer_recompute_of(recompute)->all <= now.recompute) continue;
-    changes.push_back({std::string("--recompute ") + recompute,
-                       [recompute](JobOptions& options) { options.costs.job.degrees.recompute = recompute; }});
+  for (const char* name : {"selective", "full"}) {
+    const LayerRecompute recompute = *layer_recompute_of(name);
+    if (recompute.all <= now.recompute) continue;
+    changes.push_back({std::string("--recompute ") + name,
+                       [recompute](JobOptions& options) { recompute_layers(options.job(), recompute); }});
   }
   for (auto zero = static_cast<std::int64_t>(now.zero) + 1; now.replicas() > 1 && zero <= 3; ++zero) {
-    if (schedule.num_devices > 1 && !has_zero_beside_pipeline(job.simulation.runtime, zero)) continue;
-    changes.push_back(
-        {"--zero " + std::to_string(zero), [zero](JobOptions& options) { options.costs.job.degrees.zero = zero; }});
+    if (schedule.num_devices > 1 && !has_zero_beside_pipeline(job.rules.runtime, zero)) continue;
+    changes.push_back({"--zero " + std::to_string(zero),
+                       [zero](JobOptions& options) { options.job().parallelism.zero = static_cast<ZeroStage>(zero); }});
   }
   if (now.tensor > 1 && !now.sequence_parallel) {
-    changes.push_back({"--sequence-parallel", [](JobOptions& options) { options.costs.job.sequence_parallel = true; }});
+    changes.push_back(
+        {"--sequence-parallel", [](JobOptions& options) { options.job().parallelism.sequence_parallel = true; }});
   }
-  const std::int64_t samples =
-      now.microbatch_size > 0 ? now.microbatch_size : job.costs.samples.value_or(job.documents.network->samples);
+  const std::int64_t samples = now.microbatch_size > 0 ? now.microbatch_size : job.source.job()->network().samples;
   if (samples % 2 == 0 && job.size.microbatches && !is_schedule_file(job.schedule)) {
     const std::int64_t microbatches = 2 * *job.size.microbatches;
     changes.push_back({"--microbatch-size " + std::to_string(samples / 2) + " -m " + std::to_string(microbatches),
                        [samples, microbatches](JobOptions& options) {
-                         options.costs.job.degrees.microbatch_size = samples / 2;
+                         options.job().parallelism.microbatch_size = samples / 2;
                          options.size.microbatches = microbatches;
                        }});
   }
   if (now.has_unlike_tensor()) return changes;
   const std::int64_t tensor = 2 * now.tensor;
   changes.push_back({"--tp " + std::to_string(tensor),
-                     [tensor](JobOptions& options) { options.costs.job.degrees.tensor = tensor; }, true});
+                     [tensor](JobOptions& options) { options.job().parallelism.tensor = tensor; }, true});
   return changes;
 }
 
@@ -86,18 +96,19 @@ class Reliefs {
 
   /// Nothing where the job cannot be changed so (too few devices, a degree that does not divide), or hardly saves.
   std::optional<MemoryRelief> of(const std::vector<const JobChange*>& changes) const {
-    JobOptions options{.size = job_.size, .costs = job_.costs};
+    JobOptions options{.size = job_.size, .source = job_.source};
     MemoryRelief relief;
     for (const JobChange* change : changes) {
       change->apply(options);
       relief.change += (relief.change.empty() ? "" : " ") + change->text;
       relief.more_devices |= change->more_devices;
     }
+    relief.parallelism = options.job().parallelism;
     try {
       const Timeline after = simulated(options);
       relief.saved_bytes = before_ - most_needed(after);
       relief.longer = step_time_ns(after) / step_time_ns_ - 1;
-      relief.fits = fit_findings(after).empty();
+      relief.fits = plumb::fits(after, job_.limit);
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -109,15 +120,11 @@ class Reliefs {
   Timeline simulated(const JobOptions& options) const {
     Schedule schedule = schedule_;
     if (!is_schedule_file(job_.schedule)) {
-      const SearchGoal goal = search_goal(options.costs, job_.documents, schedule_.num_devices);
-      schedule = load_schedule(job_.schedule, options.size, goal);
+      schedule = load_schedule(job_.schedule, options.size,
+                               {.costs = costs_for_search(options.source, schedule_.num_devices),
+                                .memory_limit = job_.limit.value.value_or(0)});
     }
-    CostInput input = cost_input(options.costs, job_.documents, schedule);
-    job_.simulation.adapt(schedule, input);
-    Timeline timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(),
-                                         job_.simulation.lowering(schedule), job_.simulation.simulation(schedule));
-    fill_needs(timeline, *input.job_rates, *input.cluster, parse_memory_limit(options.costs.memory_limit, input.costs));
-    return timeline;
+    return predict(std::move(schedule), options.source, job_.rules, job_.limit);
   }
 
   const TightJob& job_;

@@ -4,10 +4,8 @@
 #include <string>
 
 #include "schedules/document/schedule.hpp"
-#include "schedules/lowering/lower.hpp"
-#include "tools/options/cost_arguments.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -22,9 +20,10 @@ struct OrderArguments {
   /// Declares the options; this object must outlive the parsing.
   void add_to(OptionTable& parser);
 
-  /// The schedule that a run follows: `schedule` itself, or what its devices decide in a run over `input` (with
-  /// buffered messages). Throws `Error` for an unknown order.
-  Schedule resolve(Schedule schedule, const CostInput& input, const SimulationArguments& simulation) const;
+  /// Throws `Error` for an unknown order.
+  OrderRule rule() const;
+  /// The run that is simulated: `run` itself, or with the order that its devices decide (`decide_order`).
+  PreparedRun decide(PreparedRun run) const;
 
   /// The file called `path` that such an order of `schedule` will be written to; none without a path. Throws `Error`
   /// when the order is fixed, and for a name of another kind of file.

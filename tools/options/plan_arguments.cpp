@@ -9,7 +9,7 @@
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
-#include "models/sources/roofline.hpp"
+#include "models/jobs/job_costs.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/network_argument.hpp"
 #include "tools/terminal/words.hpp"
@@ -50,13 +50,11 @@ Partition one_by_one(const Network& network) {
 }
 
 PublishedNetwork own_network(const PlanArguments& arguments, const std::optional<Cluster>& cluster) {
-  Network network = network_argument(arguments.network);
-  if (!cluster)
-    throw Error("plan: '" + arguments.network + "' has no measured times, expected --cluster for its roofline");
-  RooflineOptions options;
-  options.shape = {arguments.samples.value_or(network.samples), network.sequence};
+  const Network network = network_argument(arguments.network);
+  if (!cluster) throw Error("plan: '" + arguments.network + "' has no measured times, expected --cluster");
+  const Parallelism alone{.microbatch_size = arguments.samples.value_or(0)};
   return {PublishedFormat::kGraphText,
-          graph_of(network, roofline_costs(network, one_by_one(network), *cluster, options))};
+          graph_of(network, job_costs(network, one_by_one(network), {*cluster}, alone).costs)};
 }
 
 PublishedNetwork network_from(const PlanArguments& arguments, const std::optional<Cluster>& cluster) {

@@ -25,8 +25,8 @@ struct PlanArguments {
   void add_to(OptionTable& parser);
 };
 
-/// The problem that the options describe. A network document takes its times from the cluster's roofline. Throws
-/// `Error` for missing and contradictory options.
+/// The problem that the options describe. A network document has the times of a job of one device per layer on the
+/// cluster. Throws `Error` for missing and contradictory options.
 PlanProblem plan_problem(const PlanArguments& arguments);
 
 }  // namespace plumb

@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/jobs/unlike_tensor.hpp"
+#include "models/pricing/profiled_network.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/terminal/words.hpp"

@@ -51,34 +51,14 @@ void SimulationArguments::add_receives_to(OptionTable& parser) {
              "messages in flight per channel before the sender waits (default: as --runtime does; 2)");
 }
 
-SimOptions SimulationArguments::simulation(const Schedule& schedule) const {
-  SimOptions options;
-  options.transfers = runtime_preset(runtime, schedule).transfers;
-  if (!transfers.empty()) options.transfers = choice<TransferMode>(kTransferModeNames, "transfer mode", transfers);
-  options.engine = choice<EngineChoice>(kEngines, "engine", engine);
-  options.seed = static_cast<std::uint64_t>(seed.value_or(0));
-  return options;
-}
-
-void SimulationArguments::take_runtime(const CostDocuments& documents, const Schedule& schedule, CostInput& input) {
-  if (!runtime.empty() || !documents.run_profile) return;
-  const std::string& traced = documents.run_profile->runtime;
-  runtime = runtime_after(traced, schedule);
-  if (runtime != traced)
-    input.description += "; run by " + runtime + ", because " + traced + " runs only 1F1B and GPipe";
-}
-
-void SimulationArguments::adapt(Schedule& schedule, CostInput& input) const {
-  run_as(runtime_preset(runtime, schedule), schedule, input.costs);
-}
-
-LowerOptions SimulationArguments::lowering(const Schedule& schedule) const {
-  const RuntimePreset& preset = runtime_preset(runtime, schedule);
-  LowerOptions options = lowering_of(preset);
-  if (!receives.empty()) options.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
-  if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
-  options.messages = options.messages || !transfers.empty() || !receives.empty() || send_buffers;
-  return options;
+RunRules SimulationArguments::rules() const {
+  RunRules rules{.runtime = runtime};
+  if (!transfers.empty()) rules.transfers = choice<TransferMode>(kTransferModeNames, "transfer mode", transfers);
+  if (!receives.empty()) rules.receives = choice<ReceivePlacement>(kReceives, "placement of receives", receives);
+  if (send_buffers) rules.send_buffers = static_cast<std::int32_t>(*send_buffers);
+  rules.engine = choice<EngineChoice>(kEngines, "engine", engine);
+  rules.seed = static_cast<std::uint64_t>(seed.value_or(0));
+  return rules;
 }
 
 }  // namespace plumb

@@ -4,9 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "schedules/lowering/lower.hpp"
-#include "sim/simulate.hpp"
-#include "tools/options/cost_arguments.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/option_table.hpp"
 
 namespace plumb {
@@ -27,15 +25,8 @@ struct SimulationArguments {
   /// Only those of where receives stand and how many messages are on their way.
   void add_receives_to(OptionTable& parser);
 
-  /// What the chosen runtime does with `schedule`, where no option overrides it. Throw `Error` for unknown names, with
-  /// the nearest one.
-  SimOptions simulation(const Schedule& schedule) const;
-  /// Without --runtime: what runs `schedule` where a profile in `documents` was traced (`runtime_after`). The
-  /// description of `input` says so where that is another runtime than the traced one.
-  void take_runtime(const CostDocuments& documents, const Schedule& schedule, CostInput& input);
-  /// What the chosen runtime does with the actions of `schedule`: pairs in turn, no I on the first stage.
-  void adapt(Schedule& schedule, CostInput& input) const;
-  LowerOptions lowering(const Schedule& schedule) const;
+  /// What the options say. Throws `Error` for unknown names, with the nearest one.
+  RunRules rules() const;
 };
 
 }  // namespace plumb

@@ -2,8 +2,8 @@
 
 #include "models/costs/stage_costs.hpp"
 #include "schedules/document/schedule.hpp"
+#include "sim/prediction/memory_fit.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/tables/memory_limit.hpp"
 
 namespace plumb {
 

@@ -4,41 +4,41 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "models/jobs/layer_recompute.hpp"
+#include "models/pricing/profiled_network.hpp"
 #include "schedules/catalogue/pipeline_copies.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "sim/simulate.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/memory_relief.hpp"
 #include "tools/plans/plan_figures.hpp"
-#include "tools/tables/job_fit.hpp"
 
 namespace plumb {
 namespace {
 
-/// The plan as the options of a simulation.
-CostArguments costs_of(const PlanQuestion& question, const PlanSearchArguments& arguments, const PipelinePlan& plan) {
-  CostArguments costs;
-  costs.described = question.network;
-  costs.cluster = arguments.cluster;
-  costs.memory_limit = arguments.memory_limit;
-  costs.partition = to_string(plan.partition);
-  costs.job.described = plan.parallelism;
-  costs.job.rates = arguments.rates;
-  return costs;
+/// The job of the plan.
+CostSource source_of(const PlanQuestion& question, const PlanSearchArguments& arguments, const PipelinePlan& plan) {
+  AnalyticJob job;
+  job.book = std::make_shared<JobPriceBook>(std::make_shared<const Network>(question.network),
+                                            std::make_shared<const Cluster>(question.cluster), question.rates);
+  job.network_name = arguments.network;
+  job.cluster_name = arguments.cluster;
+  job.parallelism = plan.parallelism;
+  job.choices = plan.choices;
+  job.cut = cut_as(plan.partition);
+  return {.kind = std::move(job)};
 }
 
 /// Changes to degrees that the system has; any where no system was named.
-bool has(const PlanRuntime* runtime, const MemoryRelief& relief) {
+bool has(const PlanRuntime* runtime, const Parallelism& now, const Parallelism& then) {
   if (runtime == nullptr) return true;
-  const auto lists = [&](const std::string& option, std::string_view values) {
-    const std::size_t at = relief.change.find(option);
-    if (at == std::string::npos) return true;
-    const std::size_t begin = at + option.size();
-    const std::string value = relief.change.substr(begin, relief.change.find(' ', begin) - begin);
-    return ("," + std::string(values) + ",").find("," + value + ",") != std::string::npos;
+  const auto lists = [](const std::string& values, std::string_view value) {
+    return ("," + values + ",").find("," + std::string(value) + ",") != std::string::npos;
   };
   const std::string zero = std::string(runtime->zero) + "," + std::string(runtime->zero_too);
-  return lists("--zero ", zero) && lists("--recompute ", runtime->recompute);
+  if (then.zero != now.zero && !lists(zero, std::to_string(static_cast<int>(then.zero)))) return false;
+  return then.recompute == now.recompute ||
+         lists(std::string(runtime->recompute), layer_recompute_text({then.recompute, then.modules, {}}));
 }
 
 std::vector<MemoryRelief> reliefs_of(const PlanQuestion& question, const PlanSearchArguments& arguments,
@@ -48,21 +48,16 @@ std::vector<MemoryRelief> reliefs_of(const PlanQuestion& question, const PlanSea
   size.microbatches = plan.microbatches;
   if (plan.chunks > 0) size.chunks = plan.chunks;
   if (!plan.shares.empty()) size.options = {std::string(kCopyShares) + "=" + shares_text(plan)};
-  const CostArguments costs = costs_of(question, arguments, plan);
-  CostDocuments documents;
-  documents.network = question.network;
-  documents.cluster = question.cluster;
-  SimulationArguments simulation;
-  simulation.runtime = question.limits.runtime;
-  Schedule schedule = load_schedule(plan.schedule, size, search_goal(costs, documents, plan.places));
-  CostInput input = cost_input(costs, documents, schedule);
-  simulation.adapt(schedule, input);
-  Timeline timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation.lowering(schedule),
-                                       simulation.simulation(schedule));
-  fill_needs(timeline, *input.job_rates, *input.cluster, parse_memory_limit(costs.memory_limit, input.costs));
-  std::vector<MemoryRelief> reliefs =
-      memory_reliefs({plan.schedule, size, costs, documents, simulation}, schedule, timeline);
-  std::erase_if(reliefs, [&](const MemoryRelief& relief) { return !has(question.runtime, relief); });
+  const CostSource source = source_of(question, arguments, plan);
+  const MemoryLimit limit = parse_memory_limit(arguments.memory_limit, true);
+  const RunRules rules{.runtime = std::string(question.limits.runtime)};
+  const Schedule schedule = load_schedule(
+      plan.schedule, size, {.costs = costs_for_search(source, plan.places), .memory_limit = limit.value.value_or(0)});
+  const Timeline timeline = predict(schedule, source, rules, limit);
+  std::vector<MemoryRelief> reliefs = memory_reliefs({plan.schedule, size, source, limit, rules}, schedule, timeline);
+  std::erase_if(reliefs, [&](const MemoryRelief& relief) {
+    return !has(question.runtime, plan.parallelism, relief.parallelism);
+  });
   return reliefs;
 }
 

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "models/jobs/layer_recompute.hpp"
-#include "sim/simulate.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/plans/plan_search_text.hpp"
-#include "tools/tables/job_fit.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -80,13 +79,10 @@ LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
   arguments.described = job.network;
   arguments.computes = job.parallelism;
   if (!arguments.batch) arguments.batch = job.batch;
-  const CostDocuments documents = load_cost_documents(costs);
-  Schedule schedule = load_schedule(name, size, search_goal(costs, documents, static_cast<std::int32_t>(job.pipeline)));
-  CostInput input = cost_input(costs, documents, schedule);
-  messages.adapt(schedule, input);
-  Timeline timeline = simulate_summary(schedule, input.costs, input.cluster_pointer(), messages.lowering(schedule),
-                                       messages.simulation(schedule));
-  fill_needs(timeline, *input.job_rates, *input.cluster, parse_memory_limit(costs.memory_limit, input.costs));
+  const CostSource source = load_costs(costs);
+  Schedule schedule = load_schedule(name, size, search_goal(costs, source, static_cast<std::int32_t>(job.pipeline)));
+  Timeline timeline =
+      predict(std::move(schedule), source, messages.rules(), parse_memory_limit(costs.memory_limit, true));
   return {std::move(job), std::move(timeline)};
 }
 

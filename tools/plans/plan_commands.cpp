@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/ground/error.hpp"
+#include "models/pricing/profiled_network.hpp"
 #include "schedules/catalogue/pipeline_copies.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/walk.hpp"

@@ -1,6 +1,7 @@
 #include "tools/plans/plan_figures.hpp"
 
 #include "models/jobs/job_places.hpp"
+#include "models/pricing/profiled_network.hpp"
 #include "models/stages/network_costs.hpp"
 #include "sim/simulate.hpp"
 #include "tools/tables/job_fit.hpp"

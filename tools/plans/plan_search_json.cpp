@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "models/kernels/rates_text.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/plans/plan_search_text.hpp"
-#include "tools/tables/rates_text.hpp"
 
 namespace plumb {
 namespace {

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "models/kernels/rates_text.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/simulate.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/reports/report_html.hpp"
-#include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {

@@ -6,12 +6,13 @@
 #include <string_view>
 
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/kernels/rates_text.hpp"
+#include "models/pricing/profiled_network.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/tables/job_fit.hpp"
-#include "tools/tables/rates_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"

@@ -9,16 +9,12 @@
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
 #include "models/ground/text_file.hpp"
-#include "schedules/lowering/lower.hpp"
 #include "schedules/phases/phase_rules.hpp"
-#include "sim/events/policy_order.hpp"
-#include "sim/rules/run_size.hpp"
-#include "sim/simulate.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/stash_limit.hpp"
-#include "tools/tables/job_fit.hpp"
 
 namespace plumb {
 namespace {
@@ -124,12 +120,13 @@ Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
 /// All simulations of one point.
 class PointRun {
  public:
-  PointRun(SweepPoint point, const SweepPlan& plan, const CostDocuments& documents)
-      : plan_(plan), documents_(documents), costs_(plan.costs), simulation_(plan.simulation) {
+  PointRun(SweepPoint point, const SweepPlan& plan, CostSource source)
+      : plan_(plan), source_(std::move(source)), costs_(plan.costs) {
     result_.point = std::move(point);
     costs_.cost = result_.point.cost;
     costs_.memory_limit = result_.point.memory_limit;
     costs_.job.degrees = result_.point.job;
+    if (auto* units = std::get_if<AbstractUnits>(&source_.kind)) units->times = result_.point.cost;
   }
 
   SweepResult run() {
@@ -153,59 +150,47 @@ class PointRun {
 
   void simulate_runs() {
     ScheduleParams params = result_.point.params;
-    const SearchGoal goal = search_goal(costs_, documents_, params.num_devices);
+    take_degrees(costs_, source_);
+    const SearchGoal goal = search_goal(costs_, source_, params.num_devices);
     params.costs = goal.costs;
     params.memory_limit = goal.memory_limit;
     Schedule schedule = schedule_of(result_.point.schedule, params);
     result_.point.params.chunks = chunks_of(schedule);
     result_.semantics = semantics_of(schedule);
-    CostInput input = cost_input(costs_, documents_, schedule);
-    simulation_.take_runtime(documents_, schedule, input);
-    simulation_.adapt(schedule, input);
-    result_.stands_on = standing_text(costs_, documents_, input.job_rates.has_value());
-    const MemoryLimit limit = parse_memory_limit(costs_, input.costs, schedule);
+    PricedPipeline priced = price(source_, schedule);
+    result_.stands_on = priced.stands_on;
+    const MemoryLimit limit = parse_memory_limit(costs_, priced.costs, schedule);
+    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, plan_.simulation.rules());
+    SimOptions options = run.rules.simulation(run.schedule);
+    options.spans = options.memory_curve = options.stash_curve = plan_.keep_timelines;
     std::vector<SweepFigures> runs;
     const auto take = [&](Timeline timeline) {
       runs.push_back(figures_of(timeline, limit.stash_share));
+      ++options.seed;
       if (runs.size() > 1) return;
-      if (input.job_rates) {
-        fill_needs(timeline, *input.job_rates, *input.cluster, limit);
-      } else {
-        fill_limits(timeline, limit, input.cluster_pointer());
-      }
-      result_.fits =
-          (input.job_rates ? fit_findings(timeline) : memory_findings(timeline, limit, input.cluster_pointer()))
-              .empty();
-      timeline.schedule = schedule.name;
-      timeline.machine = input.description;
+      result_.fits = plumb::fits(timeline, limit);
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);
     };
-    SimOptions options = simulation_.simulation(schedule);
-    options.spans = options.memory_curve = options.stash_curve = plan_.keep_timelines;
-    const auto lowered = [&](const Schedule& of) {
-      const LowerOptions lowering = simulation_.lowering(of);
-      check_run_size(of, makes_transfers(input.costs, input.cluster_pointer(), lowering), options);
-      return lower(of, input.costs, input.cluster_pointer(), lowering);
-    };
-    if (schedule.policy) {  // every run decides anew
-      const Program work = lowered(schedule);
-      result_.decided_without_contention = !work.contention.empty();
-      for (std::int64_t run = 0; run < plan_.runs; ++run, ++options.seed) {
-        take(simulate(lowered(policy_order(schedule, work, options.seed).schedule), options));
+    if (run.schedule.policy) {  // every run decides anew
+      for (std::int64_t k = 0; k < plan_.runs; ++k) {
+        PreparedRun undecided = run;
+        undecided.rules.seed = options.seed;
+        const OrderedRun decided = decide_order(std::move(undecided));
+        result_.decided_without_contention = decided.without_contention;
+        take(predict(decided.run, program_of(decided.run, options), limit, options));
       }
     } else if (!plan_.keep_timelines && plan_.runs == 1) {
-      take(simulate_summary(schedule, input.costs, input.cluster_pointer(), simulation_.lowering(schedule), options));
+      take(predict(run, limit, options));
     } else {
-      const Program program = lowered(schedule);
-      for (std::int64_t run = 0; run < plan_.runs; ++run, ++options.seed) take(simulate(program, options));
+      const Program program = program_of(run, options);
+      for (std::int64_t k = 0; k < plan_.runs; ++k) take(predict(run, program, limit, options));
     }
     result_.figures = middle_of(runs);
   }
 
   const SweepPlan& plan_;
-  const CostDocuments& documents_;
+  CostSource source_;
   CostArguments costs_;
-  SimulationArguments simulation_;
   SweepResult result_;
 };
 
@@ -214,10 +199,10 @@ class PointRun {
 void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
                   const std::function<void(SweepResult)>& take) {
   if (points.empty()) return;
-  CostArguments first = plan.costs;  // the same documents serve all points
+  CostArguments first = plan.costs;  // the same source serve all points
   first.cost = points.front().cost;
   first.job.degrees = points.front().job;
-  const CostDocuments documents = load_cost_documents(first);
+  const CostSource source = load_costs(first);
   const ReadableFiles files = GivenFiles::current();
   std::size_t next = 0;
   // Enough in flight that a slow point does not stop the others; results wait for their turn in order.
@@ -229,7 +214,7 @@ void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
         return next == points.size() ? next : next++;
       }) & tbb::make_filter<std::size_t, SweepResult>(tbb::filter_mode::parallel, [&](std::size_t at) {
         const GivenFiles given(files);
-        return PointRun(points[at], plan, documents).run();
+        return PointRun(points[at], plan, source).run();
       }) & tbb::make_filter<SweepResult, void>(tbb::filter_mode::serial_in_order, [&](SweepResult result) {
         take(std::move(result));
       }));

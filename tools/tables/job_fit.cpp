@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "models/jobs/job_memory.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"
@@ -15,28 +14,12 @@ namespace {
 
 constexpr std::size_t kLargestTensors = 3;
 
-std::int64_t limit_of(std::size_t device, const Cluster& pipeline, const MemoryLimit& limit) {
-  return limit.value ? std::llround(*limit.value) : pipeline.devices[device].memory_bytes;
-}
-
 std::size_t fullest_device(const Timeline& timeline) {
   const auto fullest = std::ranges::max_element(timeline.devices, {}, &DeviceSummary::peak_memory_bytes);
   return static_cast<std::size_t>(fullest - timeline.devices.begin());
 }
 
 }  // namespace
-
-MemoryNeed memory_need(std::int64_t peak_bytes, const KernelRates& rates, std::int64_t limit_bytes) {
-  const auto share_of_peak = [&](double share) {
-    return static_cast<std::int64_t>(std::llround(static_cast<double>(peak_bytes) * share));
-  };
-  const std::int64_t beside = rates.context_bytes + rates.library_bytes;
-  MemoryNeed need{.limit_bytes = limit_bytes};
-  need.needed_bytes = peak_bytes + share_of_peak(rates.memory_reserve) + beside;
-  need.least_bytes = std::min(need.needed_bytes, share_of_peak((1 - kPeakError) * (1 + kLeastHeld)) + beside);
-  need.most_bytes = std::max(need.needed_bytes, share_of_peak((1 + kPeakError) * (1 + kMostHeld)) + beside);
-  return need;
-}
 
 std::string need_text(const MemoryNeed& need) {
   const std::int64_t apart = std::abs(need.limit_bytes - need.needed_bytes);
@@ -74,8 +57,7 @@ std::string largest_text(const DeviceSummary& device) {
   return text;
 }
 
-DeviceNeed device_need(const Timeline& timeline, std::size_t device, const KernelRates& rates, const Cluster& pipeline,
-                       const MemoryLimit& limit) {
+DeviceNeed device_need(const Timeline& timeline, std::size_t device, const KernelRates& rates) {
   const DeviceSummary& summary = timeline.devices[device];
   DeviceNeed need;
   for (std::size_t cls = 0; cls < kMemoryClassCount; ++cls) {
@@ -87,21 +69,13 @@ DeviceNeed device_need(const Timeline& timeline, std::size_t device, const Kerne
   need.parts.push_back({"allocator headroom", std::llround(reserve)});
   need.parts.push_back({"device context", rates.context_bytes});
   need.parts.push_back({"library workspace", rates.library_bytes});
-  need.need = memory_need(summary.peak_memory_bytes, rates, limit_of(device, pipeline, limit));
+  need.need = summary.need.value_or(memory_need(summary.peak_memory_bytes, rates, 0));
   return need;
 }
 
-void fill_needs(Timeline& timeline, const KernelRates& rates, const Cluster& pipeline, const MemoryLimit& limit) {
-  for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
-    DeviceSummary& device = timeline.devices[d];
-    device.need = memory_need(device.peak_memory_bytes, rates, limit_of(d, pipeline, limit));
-  }
-}
-
-std::string fit_text(const Timeline& timeline, const KernelRates& rates, const Cluster& pipeline,
-                     const MemoryLimit& limit) {
+std::string fit_text(const Timeline& timeline, const KernelRates& rates) {
   const std::size_t fullest = fullest_device(timeline);
-  const DeviceNeed need = device_need(timeline, fullest, rates, pipeline, limit);
+  const DeviceNeed need = device_need(timeline, fullest, rates);
   TextTable table({{"memory of device " + std::to_string(fullest)}, {"size", '>'}});
   for (const DeviceNeed::Part& part : need.parts) {
     table.add_row({with_spaces(part.name), bytes_text(part.bytes)});
@@ -110,11 +84,34 @@ std::string fit_text(const Timeline& timeline, const KernelRates& rates, const C
   return table.to_string() + "largest: " + largest_text(timeline.devices[fullest]) + "\n" + need_text(need.need) + "\n";
 }
 
-std::vector<std::string> fit_findings(const Timeline& timeline) {
+namespace {
+
+/// "device 0: does not fit: the peak of 5 stash units is 2 above the limit of 3".
+std::string over_text(const std::string& peak, const std::string& above, const std::string& limit) {
+  return "does not fit: the peak of " + peak + " is " + above + " above the limit of " + limit;
+}
+
+}  // namespace
+
+std::vector<std::string> memory_findings(const Timeline& timeline, const PricedPipeline& priced,
+                                         const MemoryLimit& limit) {
   std::vector<std::string> findings;
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
-    const std::optional<MemoryNeed>& need = timeline.devices[d].need;
-    if (need && !need->fits()) findings.push_back("device " + std::to_string(d) + ": " + need_text(*need));
+    if (fits(timeline, d, limit)) continue;
+    const DeviceSummary& device = timeline.devices[d];
+    std::string what;
+    if (!device.need) {
+      const double peak = device.peak_activations * (limit.per_device ? limit.stash_share : 1);
+      const std::string unit = limit.per_device ? " stashes of 1/p of the model" : " stash units";
+      what = over_text(number_text(peak) + unit, number_text(peak - *limit.value), number_text(*limit.value));
+    } else if (priced.rates) {
+      what = need_text(*device.need);
+    } else {
+      what = over_text(bytes_text(device.need->needed_bytes),
+                       bytes_text(device.need->needed_bytes - device.need->limit_bytes),
+                       bytes_text(device.need->limit_bytes));
+    }
+    findings.push_back("device " + std::to_string(d) + ": " + what);
   }
   return findings;
 }

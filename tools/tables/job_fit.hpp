@@ -5,10 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/cluster/cluster.hpp"
 #include "models/kernels/kernel_rates.hpp"
+#include "sim/prediction/memory_fit.hpp"
 #include "sim/timeline/timeline.hpp"
-#include "tools/tables/memory_limit.hpp"
 
 namespace plumb {
 
@@ -24,27 +23,21 @@ struct DeviceNeed {
   MemoryNeed need{};        ///< their sum
 };
 
-/// What tensors of `peak_bytes` need with all that is held beside them. 0: there is no limit.
-MemoryNeed memory_need(std::int64_t peak_bytes, const KernelRates& rates, std::int64_t limit_bytes);
-
 /// "fits with 3 GiB of 80 GiB to spare", "at the edge: ...", "does not fit: ...".
 std::string need_text(const MemoryNeed& need);
 
 /// The three largest tensors at the peak of a device, or classes of memory where tensors are not known.
 std::string largest_text(const DeviceSummary& device);
 
-/// Of device `device` of `timeline`; the limit is the given one or the device's own memory.
-DeviceNeed device_need(const Timeline& timeline, std::size_t device, const KernelRates& rates, const Cluster& pipeline,
-                       const MemoryLimit& limit);
-
-/// Notes what every device of `timeline` needs.
-void fill_needs(Timeline& timeline, const KernelRates& rates, const Cluster& pipeline, const MemoryLimit& limit);
+/// Of device `device` of `timeline`, a job whose needs are noted (`fill_memory`).
+DeviceNeed device_need(const Timeline& timeline, std::size_t device, const KernelRates& rates);
 
 /// The parts of the fullest device, its largest tensors, and whether it fits.
-std::string fit_text(const Timeline& timeline, const KernelRates& rates, const Cluster& pipeline,
-                     const MemoryLimit& limit);
+std::string fit_text(const Timeline& timeline, const KernelRates& rates);
 
-/// One line per device that needs more than its limit.
-std::vector<std::string> fit_findings(const Timeline& timeline);
+/// One line per device that needs more than its limit: "device 0: does not fit: ...". Of a run of `priced` whose memory
+/// is noted (`fill_memory`).
+std::vector<std::string> memory_findings(const Timeline& timeline, const PricedPipeline& priced,
+                                         const MemoryLimit& limit);
 
 }  // namespace plumb

@@ -13,8 +13,7 @@
 #include "models/ground/text_stream.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/formats/transfer_hang.hpp"
-#include "schedules/lowering/lower.hpp"
-#include "sim/events/policy_order.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/options/cost_arguments.hpp"
@@ -99,10 +98,11 @@ Schedule decided(const TrainCommand& command, Schedule schedule) {
   if (!schedule.policy) return schedule;
   CostArguments costs = command.costs;
   if (!costs.any()) costs.cost = "F=1,B=2";
-  const CostInput input = cost_input(costs, load_cost_documents(costs), schedule);
-  const Program program = lower(schedule, input.costs, input.cluster_pointer());
-  if (!program.contention.empty()) note_order_without_contention();
-  return policy_order(schedule, program, 0).schedule;
+  const CostSource source = load_costs(costs);
+  PricedPipeline priced = price(source, schedule);
+  OrderedRun decided = decide_order(prepare_run(std::move(schedule), std::move(priced), source, {}));
+  if (decided.without_contention) note_order_without_contention();
+  return std::move(decided.run.schedule);
 }
 
 /// A schedule of inference has no backward, so nothing would be trained.
@@ -119,9 +119,9 @@ Schedule load_training_schedule(TrainCommand& command) {
   if (named && !schedule_named(command.schedule).synchronous && !command.size.updates) {
     command.size.updates = command.steps;
   }
-  const CostDocuments documents = command.costs.any() ? load_cost_documents(command.costs) : CostDocuments{};
+  const CostSource source = command.costs.any() ? load_costs(command.costs) : CostSource{};
   const auto devices = static_cast<std::int32_t>(command.size.devices.value_or(1));
-  return load_schedule(command.schedule, command.size, search_goal(command.costs, documents, devices));
+  return load_schedule(command.schedule, command.size, search_goal(command.costs, source, devices));
 }
 
 /// All digits: the shortest text that reads back as the same number. Further columns are those of jobs.
@@ -211,7 +211,7 @@ std::string validation_text(const TrainResult& result) {
 struct Prepared {
   std::unique_ptr<const TrainingData> data;
   std::optional<nccl::Library> links;
-  CostInput given;  ///< of a paced run
+  PricedPipeline given;  ///< of a paced run
   TrainOptions options;
 };
 
@@ -221,7 +221,7 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   options.schedule = schedule;
   command.training.teacher.apply(options, command.training.lora.any());
   if (command.is_paced()) {
-    prepared.given = cost_input(command.costs, load_cost_documents(command.costs), schedule);
+    prepared.given = price(load_costs(command.costs), schedule);
     command.pace.apply(prepared.given, schedule, options);
   }
   prepared.data = command.training.model.load_data(options.model.network);

@@ -7,11 +7,10 @@
 #include <span>
 
 #include "models/import/load_network.hpp"
+#include "models/stages/layer_work.hpp"
 #include "models/stages/partition.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "schedules/lowering/lower.hpp"
-#include "sim/simulate.hpp"
-#include "tools/options/cost_arguments.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -46,14 +45,10 @@ Profile usual_times(Profile profile) {
 }
 
 Timeline predict(const Schedule& schedule, const Profile& profile, const Network& network) {
-  CostDocuments documents;
-  documents.profile = usual_times(profile);
-  documents.network = network;
-  const CostInput input = cost_input({}, documents, schedule);
-  Timeline timeline = simulate(lower(schedule, input.costs, input.cluster_pointer()));
-  timeline.schedule = schedule.name;
-  timeline.machine = input.description;
-  return timeline;
+  CostSource source;
+  source.kind = StageProfile{.profile = usual_times(profile), .network = std::make_shared<const Network>(network)};
+  const PreparedRun run = prepare_run(schedule, price(source, schedule), source, {});
+  return plumb::predict(run, {}, run.rules.simulation(schedule));
 }
 
 ProfileOptions profile_options(const DemoPlan& plan, const Network& network, const TrainingData& data) {

@@ -110,14 +110,14 @@ void PaceArguments::complete(CostArguments& costs, TrainArguments& training) con
   costs.precision = model.numbers == "bf16" ? "mixed" : "single";
 }
 
-void PaceArguments::apply(const CostInput& input, const Schedule& schedule, TrainOptions& options) const {
+void PaceArguments::apply(const PricedPipeline& input, const Schedule& schedule, TrainOptions& options) const {
   if (input.partition) options.model.partition = *input.partition;
   options.execution.cluster = input.cluster_pointer();
-  options.execution.lowering = messages.lowering(schedule);
+  options.execution.lowering = messages.rules().lowering(schedule);
   StageCosts costs = input.costs;
   costs.runtime = {};  // its own host and calls are real
   options.execution.pace = PaceOptions{.costs = std::move(costs),
-                                       .transfers = messages.simulation(schedule).transfers,
+                                       .transfers = messages.rules().simulation(schedule).transfers,
                                        .dilation = dilation.value_or(1)};
 }
 

@@ -27,7 +27,7 @@ struct PaceArguments {
   void complete(CostArguments& costs, TrainArguments& training) const;
 
   /// Gives `options` the times, the cut and the links that belong to `input`, which must outlive the run.
-  void apply(const CostInput& input, const Schedule& schedule, TrainOptions& options) const;
+  void apply(const PricedPipeline& input, const Schedule& schedule, TrainOptions& options) const;
 };
 
 }  // namespace plumb

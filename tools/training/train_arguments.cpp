@@ -8,6 +8,8 @@
 #include "models/ground/text_file.hpp"
 #include "models/network/layer_shape.hpp"
 #include "models/network/lora.hpp"
+#include "models/pricing/cut_network.hpp"
+#include "models/stages/layer_work.hpp"
 #include "tools/options/choice.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/training/demo_text.hpp"
@@ -110,8 +112,8 @@ MicrobatchShape ModelArguments::shape(const Network& of) const {
 }
 
 Partition ModelArguments::cut(const Network& of, std::int32_t num_stages) const {
-  const auto times = is_balanced(partition) ? relative_layer_times(of, shape(of)) : std::vector<std::int64_t>{};
-  return load_partition(partition, {of, network}, num_stages, times);
+  const LayerCut cut = partition.empty() ? LayerCut{} : parse_cut(partition);
+  return cut_network(cut, {of, network}, num_stages, [&] { return relative_layer_times(of, shape(of)); });
 }
 
 OptimizerOptions ModelArguments::optimizer_options() const {

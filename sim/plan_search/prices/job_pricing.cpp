@@ -3,20 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "models/cluster/speed_only.hpp"
 #include "models/ground/error.hpp"
-#include "models/jobs/alike_layers.hpp"
-#include "models/jobs/job_costs.hpp"
-#include "models/jobs/job_passes.hpp"
 #include "models/jobs/job_places.hpp"
-#include "models/jobs/unlike_tensor.hpp"
-#include "models/kernels/kernel_rates_io.hpp"
-#include "models/sources/roofline.hpp"
+#include "models/pricing/job_price_book.hpp"
+#include "models/pricing/profiled_network.hpp"
 #include "sim/plan_search/prices/layer_prices.hpp"
 
 namespace plumb {
@@ -63,95 +57,15 @@ bool is_chain_of_profiles(const Network& network) {
 
 PricedStages profiled_stages(const Network& network, const Cluster& cluster, const Parallelism& parallelism,
                              const Partition& partition) {
-  if (parallelism.devices_per_stage() != 1 || parallelism.recompute != ActivationRecompute::kNone ||
-      (parallelism.microbatch_size != 0 && parallelism.microbatch_size != network.samples)) {
-    throw Error("network '" + network.name +
-                "': has measured layers, expected one device per stage, no recompute, and microbatches of " +
-                std::to_string(network.samples) + " samples");
-  }
-  const RooflineOptions options{.shape = {network.samples, network.sequence}, .precision = parallelism.precision};
-  return {.costs = roofline_costs(network, partition, cluster, options),
+  return {.costs = profiled_network_costs(network, partition, cluster, parallelism),
           .pipeline = cluster,
           .sums = is_chain_of_profiles(network)};
 }
 
-/// Of the degrees and choices in which jobs of one search differ.
-struct ChoiceHash {
-  std::size_t operator()(const Parallelism& choice) const {
-    std::size_t hash = 0;
-    const auto add = [&](std::int64_t number) { hash = hash * 1'000'003 + static_cast<std::size_t>(number); };
-    for (const std::int64_t degree : {choice.tensor, choice.context, choice.expert, choice.data}) add(degree);
-    add(choice.microbatch_size);
-    add(static_cast<std::int64_t>(choice.zero));
-    add(static_cast<std::int64_t>(choice.recompute));
-    for (const std::int32_t tensor : choice.tensor_by_place) add(tensor);
-    add((choice.zero_by_layer ? 1 : 0) + (choice.offload_by_stage ? 2 : 0) + (choice.sequence_parallel ? 4 : 0));
-    return hash;
-  }
-};
-
-/// Prices of a job for every choice of degrees that was asked for. Those with the same passes share them.
-class PricesByChoice {
- public:
-  PricesByChoice(Network network, Cluster cluster, const std::optional<KernelRates>& rates)
-      : network_(std::move(network)),
-        cluster_(std::move(cluster)),
-        rates_(rates ? *rates : kernel_rates_of(cluster_.devices.front())),
-        alike_(first_alike(network_.layers)) {}
-
-  const Cluster& cluster() const { return cluster_; }
-
-  JobCosts costs(const Parallelism& choice, const Partition& partition, std::int32_t places,
-                 const StageChoices& choices) {
-    if (!choice.has_unlike_tensor()) return of(choice)->costs(partition, places, choices);
-    return unlike_job_costs(cluster_, choice, partition, choices, [&](std::int64_t tensor) {
-      return of(with_tensor(choice, tensor))->stages(partition, places);
-    });
-  }
-
-  std::shared_ptr<const JobPrices> of(const Parallelism& choice) {
-    return known(prices_, choice, [&] {
-      check_parallelism(network_, choice);
-      check_devices(cluster_, choice, 1);
-      return std::make_shared<const JobPrices>(network_, JobMachine{cluster_, 1, rates_}, choice, passes(choice));
-    });
-  }
-
- private:
-  template <class T>
-  using ByChoice = std::unordered_map<Parallelism, std::shared_ptr<const T>, ChoiceHash>;
-
-  /// With what `make` makes where nothing is known yet.
-  template <class T, class Make>
-  std::shared_ptr<const T> known(ByChoice<T>& all, const Parallelism& choice, const Make& make) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto found = all.find(choice); found != all.end()) return found->second;
-    }
-    std::shared_ptr<const T> made = make();
-    const std::lock_guard lock(mutex_);
-    return all.try_emplace(choice, std::move(made)).first->second;
-  }
-
-  std::shared_ptr<const JobPasses> passes(const Parallelism& choice) {
-    return known(passes_, with_same_passes(choice),
-                 [&] { return std::make_shared<const JobPasses>(network_, cluster_, rates_, choice, alike_); });
-  }
-
-  Network network_;
-  Cluster cluster_;
-  KernelRates rates_;
-  std::vector<std::int32_t> alike_;
-  std::mutex mutex_;
-  ByChoice<JobPrices> prices_;
-  ByChoice<JobPasses> passes_;
-};
-
 /// What may be chosen for every stage.
-void set_choices(PricesByChoice& known, const Parallelism& parallelism, const Partition& partition,
-                 PricedStages& stages) {
+void set_choices(JobPriceBook& book, const Parallelism& parallelism, const Partition& partition, PricedStages& stages) {
   if (parallelism.has_unlike_tensor()) return;
-  stages.recomputable = known.of(parallelism)->recomputable(partition);
+  stages.recomputable = book.prices(parallelism)->recomputable(partition);
   for (std::size_t s = 0; s < partition.num_stages(); ++s) {
     const LayerRange range = partition.range(s);
     stages.shardable.push_back(static_cast<std::int32_t>(range.end - range.begin));
@@ -159,11 +73,6 @@ void set_choices(PricesByChoice& known, const Parallelism& parallelism, const Pa
 }
 
 }  // namespace
-
-bool is_profiled(const Network& network) {
-  return std::any_of(network.layers.begin(), network.layers.end(),
-                     [](const LayerSpec& layer) { return layer.kind == LayerKind::kProfiled; });
-}
 
 std::int64_t usable_bytes(std::int64_t memory_bytes, const KernelRates& rates) {
   if (memory_bytes == 0) return 0;
@@ -189,20 +98,21 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
       return stages;
     };
   }
-  const auto known = std::make_shared<PricesByChoice>(network, cluster, rates);
-  return [known, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
-                         const StageChoices& choices) {
-    JobCosts job = known->costs(parallelism, partition, places, choices);
+  const auto book = std::make_shared<JobPriceBook>(std::make_shared<const Network>(network),
+                                                   std::make_shared<const Cluster>(cluster), rates);
+  return [book, limits](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
+                        const StageChoices& choices) {
+    JobCosts job = book->costs(parallelism, partition, places, choices);
     PricedStages stages{.costs = std::move(job.costs), .pipeline = std::move(job.pipeline)};
     stages.least = std::move(job.least);
-    set_choices(*known, parallelism, partition, stages);
+    set_choices(*book, parallelism, partition, stages);
     stages.stage_update = job.stage_update;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
       stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
     }
     price_host_copies(stages, limits.host_bytes_per_s);
-    stages.price_per_hour = place_prices(known->cluster(), parallelism, stages.pipeline.devices.size());
+    stages.price_per_hour = place_prices(*book->cluster(), parallelism, stages.pipeline.devices.size());
     return stages;
   };
 }

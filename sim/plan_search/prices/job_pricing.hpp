@@ -27,9 +27,6 @@ struct PricingLimits {
 StagePricing job_pricing(const Network& network, const Cluster& cluster, const std::optional<KernelRates>& rates,
                          const PricingLimits& limits);
 
-/// Whether layers of `network` have measured times.
-bool is_profiled(const Network& network);
-
 /// The largest simulated peak that fits in `memory_bytes`: peak + reserve + context + library; 0 bytes: no limit.
 std::int64_t usable_bytes(std::int64_t memory_bytes, const KernelRates& rates);
 

@@ -140,11 +140,12 @@ TEST_CASE("a partition by hand must be numbers that add up") {
   CHECK(parse_partition("3,4,4,3", 14).bounds == std::vector<std::size_t>{0, 3, 7, 11, 14});
   CHECK(error_message([] { parse_partition("3,4", 14); }) == "partition '3,4': adds up to 7 layers, expected 14");
   CHECK(error_message([] { parse_partition("3,,4", 14); }) ==
-        "partition '3,,4': '' is not a number of layers from 1 to 14");
+        "partition '3,,4': '' is not a number of layers, expected how many each stage has, such as 3,4,4,3");
   CHECK(error_message([] { parse_partition("14,0", 14); }) ==
-        "partition '14,0': '0' is not a number of layers from 1 to 14");
+        "partition '14,0': '0' is not a number of layers, expected how many each stage has, such as 3,4,4,3");
   CHECK(error_message([] { parse_partition("99999999999999999999", 14); }) ==
-        "partition '99999999999999999999': '99999999999999999999' is not a number of layers from 1 to 14");
+        "partition '99999999999999999999': '99999999999999999999' is not a number of layers, expected how many each "
+        "stage has, such as 3,4,4,3");
 }
 
 TEST_CASE("more stages than layers are refused") {

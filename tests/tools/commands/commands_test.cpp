@@ -213,7 +213,7 @@ TEST_CASE("the memory limit is printed in bytes for networks") {
       "out.json");
   CHECK(result.status == 3);
   CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 4);
-  CHECK(has(result.err, "gpipe: device 0: does not fit: the peak of "));
+  CHECK(has(result.err, "gpipe: device 0: does not fit: "));
   CHECK(has(result.err, "above the limit of 102.4 MiB"));
 }
 

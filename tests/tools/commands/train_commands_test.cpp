@@ -141,7 +141,7 @@ TEST_CASE("stages are balanced by default, so that interleaving gains over 1f1b 
   };
   const double interleaved = makespan("interleaved -v 4", "");
   CHECK(interleaved == makespan("interleaved -v 4", "--partition balanced"));
-  CHECK(interleaved < makespan("1f1b", "") / 1.15);
+  CHECK(interleaved < makespan("1f1b", "") / 1.05);
   CHECK(interleaved < makespan("interleaved -v 4", "--partition equal") / 1.1);
 }
 

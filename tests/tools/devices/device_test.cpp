@@ -11,6 +11,7 @@
 #include "models/import/load_network.hpp"
 #include "models/jobs/job_costs.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/kernels/rates_text.hpp"
 #include "models/stages/partition.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/devices/kernel_list.hpp"
@@ -18,7 +19,6 @@
 #include "tools/devices/nccl_tests.hpp"
 #include "tools/devices/simumax_file.hpp"
 #include "tools/devices/step_check.hpp"
-#include "tools/tables/rates_text.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

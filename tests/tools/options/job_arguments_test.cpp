@@ -6,8 +6,6 @@
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "schedules/catalogue/registry.hpp"
-#include "tools/options/jobs/tensor_by_rank.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -82,26 +80,10 @@ TEST_CASE(
     arguments.tensor_by_rank = wrong;
     CHECK_THROWS_AS(arguments.parallelism({}, MatrixFormat::kBf16), Error);
   }
-  CHECK(parse_tensor_by_rank("2-4", 2) == std::vector<std::int32_t>{2, 4});
-  CHECK_THROWS_WITH_AS(parse_tensor_by_rank("2-4", 3),
-                       "--tp-by-rank: 2-4 has 2 degrees, expected one for each of the 3 pipeline ranks", Error);
   arguments.tensor_by_rank = "2-4";
   arguments.degrees.tensor = 2;
   CHECK_THROWS_WITH_AS(arguments.parallelism({}, MatrixFormat::kBf16), doctest::Contains("expected no --tp with it"),
                        Error);
-}
-
-TEST_CASE("stages stand where the schedule has them, on devices of one degree") {
-  const auto places = [](const char* schedule, std::int32_t devices, const std::vector<std::int32_t>& degrees) {
-    return places_of_stages(generate(schedule, {.num_devices = devices, .num_microbatches = 4}), degrees);
-  };
-  CHECK(places("1f1b", 3, {1, 2, 4}) == std::vector<std::int32_t>{0, 1, 2});
-  CHECK(places("zb-v", 2, {1, 2}) == std::vector<std::int32_t>{0, 1, 1, 0});
-  CHECK(places("chimera", 4, {1, 2, 2, 1}) == std::vector<std::int32_t>{0, 1, 2, 3});
-  CHECK_THROWS_WITH_AS(places("chimera", 4, {1, 1, 2, 2}),
-                       "--tp-by-rank: stage 0 is on devices 0 and 3, expected the same degree on both", Error);
-  CHECK(one_stage_each(3, 3) == std::vector<std::int32_t>{0, 1, 2});
-  CHECK_THROWS_AS(one_stage_each(4, 2), Error);
 }
 
 }  // namespace plumb

@@ -78,19 +78,19 @@ TEST_CASE("a cut that the layers do not allow is told with the file, line, colum
   for (const std::string cut : {"equal", "balanced"}) {
     CAPTURE(cut);
     CHECK(error_message([&] {
-            load_partition(cut, {network, path}, 2, {5});
+            cut_network(parse_cut(cut), {network, path}, 2, [] { return std::vector<std::int64_t>{5}; });
           }) == path + ":3:13: layers: partition: 2 stages need at least as many layers, found 1");
   }
   const std::string other = (scratch.path() / "llama.json").string();
   scratch.write("llama.json", llama(""));
   const Network read = network_argument(other);
   CHECK(error_message([&] {
-          load_partition("equal", {read, other}, 80, {});
+          cut_network({.kind = LayerCut::Kind::kEqual}, {read, other}, 80, {});
         }).starts_with(other + ": network 'llama': partition: 80 stages need at least as many layers, found "));
   const std::string name = "gpt-tiny";
   const Network tiny = network_argument(name);
   CHECK(error_message([&] {
-          load_partition("equal", {tiny, name}, 80, {});
+          cut_network({.kind = LayerCut::Kind::kEqual}, {tiny, name}, 80, {});
         }).starts_with("network 'gpt-tiny': partition: 80 stages need at least as many layers, found "));
 }
 

@@ -7,8 +7,8 @@
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 // What ranks send and receive, and which of it in one call: the presets against the rules of the systems' own sources.
 
@@ -82,9 +82,8 @@ RankCalls calls_of_preset(const char* runtime, int ranks, int rank, int microbat
   cluster.devices.resize(static_cast<std::size_t>(ranks));
   cluster.devices_per_node = ranks;
   cluster.finish();
-  SimulationArguments arguments;
-  arguments.runtime = runtime;
-  const Program program = lower(schedule, costs, &cluster, arguments.lowering(schedule));
+  const RunRules rules{.runtime = runtime};
+  const Program program = lower(schedule, costs, &cluster, rules.lowering(schedule));
   return ProgramCalls(program, static_cast<std::size_t>(rank)).read();
 }
 

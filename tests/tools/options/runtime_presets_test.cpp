@@ -12,9 +12,9 @@
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/runnability/deadlock.hpp"
+#include "sim/prediction/predict.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/source_directory.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -25,10 +25,21 @@ namespace {
 
 Schedule eight_on_four(const std::string& name) { return generate(name, {.num_devices = 4, .num_microbatches = 8}); }
 
-CostInput unit_costs(const Schedule& schedule) {
-  CostInput input;
+PricedPipeline unit_costs(const Schedule& schedule) {
+  PricedPipeline input;
   input.costs = abstract_costs("F=1,I=1,W=1", "", {.num_stages = schedule.num_stages});
   return input;
+}
+
+CostSource traced_by(const std::string& runtime) {
+  RunProfile profile;
+  profile.runtime = runtime;
+  return {.kind = std::move(profile)};
+}
+
+/// As the system runs it, with a unit for every pass.
+PreparedRun run_by(const std::string& runtime, const Schedule& schedule) {
+  return prepare_run(schedule, unit_costs(schedule), {}, {.runtime = runtime});
 }
 
 }  // namespace
@@ -43,8 +54,7 @@ TEST_CASE("every system runs its own schedules to their end") {
   for (const RuntimePreset& preset : runtime_presets()) names.emplace(preset.name);
   CHECK(names.size() == 8);
   for (const std::string& name : names) {
-    SimulationArguments arguments;
-    arguments.runtime = name;
+    const RunRules rules{.runtime = name};
     for (const char* of : {"gpipe", "1f1b", "interleaved"}) {
       CAPTURE(name);
       CAPTURE(of);
@@ -53,73 +63,61 @@ TEST_CASE("every system runs its own schedules to their end") {
       if (alone && schedule.num_stages > schedule.num_devices) continue;
       StageCosts costs = unit_costs(schedule).costs;
       costs.comm.reset();
-      const Program program = lower(schedule, costs, &cluster, arguments.lowering(schedule));
-      CHECK(describe_deadlock(program, arguments.simulation(schedule).transfers) == "");
+      const Program program = lower(schedule, costs, &cluster, rules.lowering(schedule));
+      CHECK(describe_deadlock(program, rules.simulation(schedule).transfers) == "");
     }
   }
 }
 
 TEST_CASE("without a name it is plumbline; a profile of a traced run brings its own; an unknown one is refused") {
   const Schedule schedule = eight_on_four("1f1b");
-  SimulationArguments arguments;
   CHECK(runtime_preset("", schedule).name == "plumbline");
-  CostDocuments documents;
-  documents.run_profile.emplace().runtime = "pytorch";
-  CostInput input;
-  arguments.take_runtime(documents, schedule, input);
-  CHECK(arguments.runtime == "pytorch");
-  arguments.runtime = "megatron";
-  arguments.take_runtime(documents, schedule, input);
-  CHECK(arguments.runtime == "megatron");
-  CHECK(input.description.empty());
+  const CostSource source = traced_by("pytorch");
+  const PreparedRun traced = prepare_run(schedule, unit_costs(schedule), source, {});
+  CHECK(traced.rules.runtime == "pytorch");
+  CHECK(traced.priced.description.empty());
+  const PreparedRun asked = prepare_run(schedule, unit_costs(schedule), source, {.runtime = "megatron"});
+  CHECK(asked.rules.runtime == "megatron");
+  CHECK(asked.priced.description.empty());
   CHECK(error_message([&] { runtime_preset("pytorsch", schedule); }).find("'pytorch'") != std::string::npos);
 }
 
 TEST_CASE("after a run of PyTorch's class 1F1B, only what such a class makes is run by one; the rest is said to be") {
-  CostDocuments documents;
-  documents.run_profile.emplace().runtime = "pytorch-single";
-  const auto runtime_of = [&](const Schedule& schedule, CostInput& input) {
-    SimulationArguments arguments;
-    arguments.take_runtime(documents, schedule, input);
-    return arguments.runtime;
+  const CostSource source = traced_by("pytorch-single");
+  const auto traced = [&](const char* name) {
+    const Schedule schedule = eight_on_four(name);
+    PricedPipeline priced = unit_costs(schedule);
+    priced.description = "as traced";
+    return prepare_run(schedule, std::move(priced), source, {});
   };
   for (const char* name : {"1f1b", "gpipe", "torch-1f1b", "torch-gpipe"}) {
     CAPTURE(name);
-    CostInput input;
-    CHECK(runtime_of(eight_on_four(name), input) == "pytorch-single");
-    CHECK(input.description.empty());
+    CHECK(traced(name).rules.runtime == "pytorch-single");
+    CHECK(traced(name).priced.description == "as traced");
   }
   for (const char* name : {"zb-h1", "interleaved", "eager-1f1b", "hanayo"}) {
     CAPTURE(name);
-    CostInput input;
-    input.description = "as traced";
-    CHECK(runtime_of(eight_on_four(name), input) == "pytorch");
-    CHECK(input.description == "as traced; run by pytorch, because pytorch-single runs only 1F1B and GPipe");
+    CHECK(traced(name).rules.runtime == "pytorch");
+    CHECK(traced(name).priced.description ==
+          "as traced; run by pytorch, because pytorch-single runs only 1F1B and GPipe");
   }
 }
 
 TEST_CASE("deferred receives come just before what takes them, and orders whose messages they exchange are refused") {
-  SimulationArguments arguments;
-  arguments.runtime = "pytorch-deferred";
-  Schedule schedule = eight_on_four("interleaved");
-  CostInput input = unit_costs(schedule);
-  arguments.adapt(schedule, input);
+  const Schedule schedule = run_by("pytorch-deferred", eight_on_four("interleaved")).schedule;
   const auto& actions = schedule.devices[1].actions;
   const auto receive = std::ranges::find(actions, Op::kRecvF, &Action::op);
   REQUIRE(receive != actions.end());
   CHECK((receive + 1)->op == Op::kF);
   CHECK((receive + 1)->microbatch == receive->microbatch);
   // What PyTorch 2.14.1 computes wrong gradients with (results/fidelity/pytorch-examples).
-  Schedule mixed = generate("torch-zbv", {.num_devices = 4, .num_microbatches = 8});
-  CHECK(error_message([&] { arguments.adapt(mixed, input); }).find("for each other") != std::string::npos);
+  const Schedule mixed = generate("torch-zbv", {.num_devices = 4, .num_microbatches = 8});
+  CHECK(error_message([&] { run_by("pytorch-deferred", mixed); }).find("for each other") != std::string::npos);
 }
 
 TEST_CASE("Megatron-LM that hides no messages exchanges all of them between two turns of a rank") {
-  SimulationArguments arguments;
-  arguments.runtime = "megatron-batched";
-  Schedule schedule = generate("interleaved", {.num_devices = 2, .num_microbatches = 2});
-  CostInput input = unit_costs(schedule);
-  arguments.adapt(schedule, input);
+  const Schedule schedule =
+      run_by("megatron-batched", generate("interleaved", {.num_devices = 2, .num_microbatches = 2})).schedule;
   std::string order;
   for (const Action& action : schedule.devices[1].actions) {
     if (action.op != Op::kU) append_text(order += ' ', action);
@@ -129,9 +127,7 @@ TEST_CASE("Megatron-LM that hides no messages exchanges all of them between two 
         " 1RECV_F0 1F0 1RECV_F1 1SEND_F0 1F1 3RECV_F0 1SEND_F1 3F0 3B0 3SEND_B0 3RECV_F1 3F1 3B1 3SEND_B1 1RECV_B0 1B0 "
         "1SEND_B0 1RECV_B1 1B1 1SEND_B1");
   // With one stage per rank the results of a forward are sent before the backward, as under `megatron`.
-  Schedule single = eight_on_four("1f1b");
-  arguments.adapt(single, input);
-  CHECK(single == eight_on_four("1f1b"));
+  CHECK(run_by("megatron-batched", eight_on_four("1f1b")).schedule == eight_on_four("1f1b"));
 }
 
 TEST_CASE("PyTorch's class GPipe waits for its sends when all forwards are done, its class 1F1B for each one") {
@@ -163,18 +159,15 @@ TEST_CASE("PyTorch has no I on the first stage, and runs the halves of a pair in
     return count;
   };
   for (const char* name : {"pytorch", ""}) {
-    SimulationArguments arguments;
-    arguments.runtime = name;
-    const bool pytorch = arguments.runtime == "pytorch";
-    Schedule schedule = eight_on_four("dualpipev");
+    const bool pytorch = std::string(name) == "pytorch";
+    const Schedule schedule = eight_on_four("dualpipev");
     REQUIRE(pairs(schedule) > 0);
-    CostInput input = unit_costs(schedule);
-    const Ticks unit = input.costs.times[1].i;
-    arguments.adapt(schedule, input);
-    CHECK((pairs(schedule) == 0) == pytorch);
-    CHECK(input.costs.times[0].i == (pytorch ? 0 : unit));
-    CHECK(input.costs.times[0].w == (pytorch ? 2 * unit : unit));
-    CHECK(input.costs.times[1].i == unit);
+    const Ticks unit = unit_costs(schedule).costs.times[1].i;
+    const PreparedRun run = run_by(name, schedule);
+    CHECK((pairs(run.schedule) == 0) == pytorch);
+    CHECK(run.costs().times[0].i == (pytorch ? 0 : unit));
+    CHECK(run.costs().times[0].w == (pytorch ? 2 * unit : unit));
+    CHECK(run.costs().times[1].i == unit);
   }
 }
 
@@ -183,12 +176,10 @@ TEST_CASE("PyTorch sends what the halves of a pair make when both are done: the 
     CAPTURE(file);
     Schedule dumped =
         schedule_from_torch_csv(read_text_file(testing::in_source("tests/sim/traces/data/groups/" + file)), file);
-    Schedule schedule =
-        generate("torch-dualpipev", {.num_devices = dumped.num_devices, .num_microbatches = dumped.num_microbatches});
-    CostInput input = unit_costs(schedule);
-    SimulationArguments arguments;
-    arguments.runtime = "pytorch";
-    arguments.adapt(schedule, input);
+    const Schedule schedule =
+        run_by("pytorch", generate("torch-dualpipev",
+                                   {.num_devices = dumped.num_devices, .num_microbatches = dumped.num_microbatches}))
+            .schedule;
     REQUIRE(schedule.devices.size() == dumped.devices.size());
     for (std::size_t d = 0; d < schedule.devices.size(); ++d) {
       CAPTURE(d);

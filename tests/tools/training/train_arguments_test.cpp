@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/stages/layer_work.hpp"
 #include "models/stages/partition.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/training/train_arguments.hpp"

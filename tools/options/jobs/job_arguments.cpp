@@ -8,7 +8,6 @@
 #include "models/ground/text_file.hpp"
 #include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
-#include "tools/options/jobs/tensor_by_rank.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -16,6 +15,8 @@ namespace {
 
 /// In the order of `WeightGradients`.
 constexpr std::array<std::string_view, 3> kWeightGradientNames{"none", "passed", "placeholders"};
+
+const std::string kTensorByRank = "--tp-by-rank";
 
 }  // namespace
 
@@ -117,8 +118,17 @@ Parallelism JobArguments::parallelism(const std::optional<Precision>& precision,
   set_memory(job);
   traffic.apply(job);
   if (tensor_by_rank.empty()) return job;
-  if (degrees.tensor) throw Error("--tp-by-rank: has the degree of every pipeline rank, expected no --tp with it");
-  return with_tensor_by_place(std::move(job), parse_tensor_by_rank(tensor_by_rank));
+  if (degrees.tensor) throw Error(kTensorByRank + ": has the degree of every pipeline rank, expected no --tp with it");
+  return with_tensor_by_place(std::move(job), tensor_degrees_by_rank());
+}
+
+std::vector<std::int32_t> JobArguments::tensor_degrees_by_rank() const {
+  std::vector<std::int32_t> by_rank;
+  if (tensor_by_rank.empty()) return by_rank;
+  for (const std::string& word : split(tensor_by_rank, '-')) {
+    by_rank.push_back(static_cast<std::int32_t>(parse_whole(word, {1, 1'000'000}, kTensorByRank)));
+  }
+  return by_rank;
 }
 
 StageChoices JobArguments::stage_choices() const {

@@ -15,8 +15,8 @@
 
 namespace plumb {
 
-/// Options for the parallelism inside a stage and for how it computes (models/jobs/parallelism.hpp). Without any of
-/// them, costs are the roofline of one device per stage.
+/// Options for the parallelism inside a stage and for how it computes (models/jobs/parallelism.hpp). Degrees that are
+/// not given are 1.
 struct JobArguments {
   JobDegrees degrees;
   std::optional<double> capacity;
@@ -47,6 +47,8 @@ struct JobArguments {
 
   /// Without a precision: that of the launch file, or mixed. Throws `Error` for values out of range.
   Parallelism parallelism(const std::optional<Precision>& precision, MatrixFormat format) const;
+  /// Of every pipeline rank, where `--tp-by-rank` is given; otherwise empty.
+  std::vector<std::int32_t> tensor_degrees_by_rank() const;
   /// What single stages have otherwise than `parallelism` says. Throws `Error` for what is no list of counts.
   StageChoices stage_choices() const;
   KernelRates rates_of(const DeviceSpec& device) const;

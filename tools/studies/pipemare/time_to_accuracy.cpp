@@ -5,7 +5,7 @@
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
-#include "models/sources/roofline.hpp"
+#include "models/jobs/job_costs.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
 #include "tools/studies/pipemare/study_figures.hpp"
@@ -87,8 +87,9 @@ SimulatedClock simulated_clock(const std::string& train_command, const std::stri
     throw Error(cluster_name + ": has " + std::to_string(cluster.devices.size()) + " devices, expected at least " +
                 std::to_string(needed) + " (as in a100-4x8)");
   }
+  const Parallelism ranks{.microbatch_size = options.model.shape.samples, .sequence = options.model.shape.sequence};
   const StageCosts costs =
-      roofline_costs(options.model.network, options.model.partition, cluster, {.shape = options.model.shape});
+      job_costs(options.model.network, options.model.partition, {cluster, options.schedule.num_devices}, ranks).costs;
   const Program program = lower(options.schedule, costs, &cluster);
   const Timeline timeline = simulate(program, {.memory_curve = false, .idle_causes = false, .critical_path = false});
   SimulatedClock clock;

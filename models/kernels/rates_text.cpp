@@ -1,13 +1,23 @@
-#include "tools/tables/rates_text.hpp"
+#include "models/kernels/rates_text.hpp"
 
-#include "tools/terminal/quantity_text.hpp"
+#include <array>
+#include <cstdio>
 
 namespace plumb {
+namespace {
+
+/// With two significant digits: "5.4".
+std::string short_percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2g", 100 * share);
+  return text.data();
+}
+
+}  // namespace
 
 std::string rates_text(const KernelRates& rates) {
-  const std::string error = rates.expected_error > 0
-                                ? "; expected error " + number_text(100 * rates.expected_error, 2) + " %"
-                                : std::string();
+  const std::string error =
+      rates.expected_error > 0 ? "; expected error " + short_percent(rates.expected_error) + " %" : std::string();
   switch (rates.basis) {
     case RatesBasis::kMeasured:
       return "rates measured on " + rates.device + (error.empty() ? "; error on whole steps not known" : error);

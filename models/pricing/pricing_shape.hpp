@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/costs/vocabulary_stages.hpp"
+#include "models/ground/units.hpp"
+
+namespace plumb {
+
+/// What prices need to know of a schedule.
+struct PricingShape {
+  std::int32_t num_devices = 0;
+  std::int32_t num_stages = 0;
+  std::int32_t stages_together = 1;  ///< stages that make up a device's share of the model
+  bool recompute = false;            ///< the schedule recomputes whole stages
+  std::optional<VocabularyStages> vocabulary{};
+  std::vector<StageId> shares{};          ///< stages that are shares of blocks of several devices at once
+  std::vector<std::int64_t> in_flight{};  ///< by stage: most microbatches between F and B; empty: not known
+  /// By stage: the devices that hold it. Empty where the schedule is not made yet: one stage on each device.
+  std::vector<std::vector<DeviceId>> holders{};
+
+  /// Stages that hold layers.
+  std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
+};
+
+}  // namespace plumb

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/kernels/kernel_rates.hpp"
+#include "models/pricing/price.hpp"
+#include "sim/timeline/timeline.hpp"
+
+namespace plumb {
+
+/// What a device may hold at most: stashes or abstract units when costs are abstract, bytes otherwise.
+struct MemoryLimit {
+  bool in_bytes = false;
+  std::optional<double> value{};  ///< no value: the memory of the cluster's devices, where known
+  double stash_share = 1;         ///< which part of 1/p of the model the stash of one stage belongs to
+  bool per_device = false;        ///< stashes are of 1/p of the model, not of one stage
+};
+
+/// What tensors of `peak_bytes` need with all that is held beside them: the allocator's reserve, the context, and what
+/// libraries hold. `limit_bytes` 0: there is no limit.
+MemoryNeed memory_need(std::int64_t peak_bytes, const KernelRates& rates, std::int64_t limit_bytes);
+
+/// Bytes that device `device` of `priced` may hold; 0: not known.
+std::int64_t limit_bytes(std::size_t device, const PricedPipeline& priced, const MemoryLimit& limit);
+
+/// Notes the need and the limit of every device of `timeline`: of a job with all that is held beside tensors, of other
+/// costs in bytes its peak. Of abstract costs, the limit in stashes.
+void fill_memory(Timeline& timeline, const PricedPipeline& priced, const MemoryLimit& limit);
+
+/// Whether device `device` needs no more than its limit, once `fill_memory` has noted both.
+bool fits(const Timeline& timeline, std::size_t device, const MemoryLimit& limit);
+/// Whether every device does.
+bool fits(const Timeline& timeline, const MemoryLimit& limit);
+
+}  // namespace plumb
