@@ -165,6 +165,23 @@ void predict_all(const Candidates& candidates, const RunPredictor& predictor, co
   }
 }
 
+/// Fastest first, those that do not fit last; but of those that are as fast as the fastest, as far as predictions can
+/// tell, the one that holds the least comes first.
+void put_in_order(const AdviceOptions& options, std::vector<AdvisedSchedule>& schedules) {
+  std::ranges::stable_sort(schedules, [](const AdvisedSchedule& one, const AdvisedSchedule& other) {
+    return std::pair(!one.fits, one.step_ns) < std::pair(!other.fits, other.step_ns);
+  });
+  for (AdvisedSchedule& schedule : schedules) {
+    schedule.ties = schedule.fits && schedule.step_ns <= (1 + kSameStep) * schedules.front().step_ns;
+  }
+  const auto held = [&](const AdvisedSchedule& schedule) {
+    return options.network ? static_cast<double>(schedule.memory_bytes) : schedule.stashes;
+  };
+  const auto end = std::ranges::find(schedules, false, &AdvisedSchedule::ties);
+  const auto least = std::ranges::min_element(schedules.begin(), end, {}, held);
+  if (least != end) std::rotate(schedules.begin(), least, least + 1);
+}
+
 std::vector<std::string> assumptions(const RunProfile& profile, const Advice& advice) {
   const std::string stages = std::to_string(profile.stages.size());
   std::vector<std::string> said{"Other numbers of stages are the run's " + stages +
@@ -231,12 +248,7 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
   judge_run(run, own.predictor.predict(own.schedule, 1), advice);
   advice.left_out = std::move(candidates.left_out);
   predict_all(candidates, predictor, alternatives(profile, own.schedule, advice, options), options, advice);
-  std::ranges::stable_sort(advice.schedules, [](const AdvisedSchedule& one, const AdvisedSchedule& other) {
-    return std::pair(!one.fits, one.step_ns) < std::pair(!other.fits, other.step_ns);
-  });
-  for (AdvisedSchedule& schedule : advice.schedules) {
-    schedule.ties = schedule.fits && schedule.step_ns <= (1 + kSameStep) * advice.schedules.front().step_ns;
-  }
+  put_in_order(options, advice.schedules);
   advice.assumptions = assumptions(profile, advice);
   advice.assumptions.insert(advice.assumptions.end(), run.left_out.begin(), run.left_out.end());
   return advice;

@@ -42,10 +42,11 @@ struct Advice {
   /// Share by which every prediction may be off: as far as the run's own is, and the spread of its steps.
   double uncertainty = 0;
   std::vector<std::string> assumptions;    ///< sentences, about the advised schedules
-  std::vector<AdvisedSchedule> schedules;  ///< fastest first; those that do not fit last
+  /// Fastest first, those that do not fit last; but of `ties` the one that holds the least is the first of all.
+  std::vector<AdvisedSchedule> schedules;
   std::vector<UnfitSchedule> left_out;
 
-  /// The fastest one that fits; none where nothing does.
+  /// What is advised: of the fastest ones that fit (`ties`) the one that holds the least; none where nothing fits.
   const AdvisedSchedule* best() const;
   /// The run's own order; none where the catalogue has no such order.
   const AdvisedSchedule* own() const;

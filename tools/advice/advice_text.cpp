@@ -28,14 +28,15 @@ std::string name_text(const AdvisedSchedule& schedule) {
   return schedule.candidate.name + (replicas > 1 ? ", " + std::to_string(replicas) + " replicas" : "");
 }
 
-/// Others that are as fast as the fastest one, as far as predictions can tell.
+/// Others that are as fast as the advised one, as far as predictions can tell.
 std::string ties_text(const Advice& advice) {
   std::string names;
   for (const AdvisedSchedule& each : advice.schedules) {
     if (each.ties && &each != advice.best()) names += (names.empty() ? "" : "; ") + name_text(each);
   }
   if (names.empty()) return "";
-  return "Within " + fixed_text(100 * kSameStep, 0) + " % of it, which is too close to call: " + names + ".\n";
+  return "As fast, as far as predictions can tell (within " + fixed_text(100 * kSameStep, 0) +
+         " % of the fastest), and holding no less: " + names + ".\n";
 }
 
 std::string note_text(const Advice& advice, const AdvisedSchedule& schedule) {
@@ -83,7 +84,13 @@ std::string verdict_sentence(const Advice& advice) {
   }
   const bool all_fit = std::ranges::all_of(advice.schedules, &AdvisedSchedule::fits);
   const std::string others = all_fit ? "that its runtime can run" : "that fits in the memory limit";
-  if (best->candidate.is_run) return "The run's own schedule is the fastest one " + others;
+  if (best->candidate.is_run) {
+    const bool is_fastest = std::ranges::all_of(
+        advice.schedules, [&](const AdvisedSchedule& one) { return !one.fits || one.step_ns >= best->step_ns; });
+    return is_fastest ? "The run's own schedule is the fastest one " + others
+                      : "No schedule " + others + " is faster than the run's own by more than " +
+                            fixed_text(100 * kSameStep, 0) + " %";
+  }
   const std::string within = std::abs(best->saves) > advice.uncertainty ? "" : ", which is within the uncertainty";
   if (best->saves >= 0)
     return name_text(*best) + " would save " + fixed_text(100 * best->saves, 1) + " % of a step" + within;

@@ -39,7 +39,7 @@ function adviceTable(advice, rows, place) {
   const held = rows.some((row) => row.memory_bytes) ? "memory" : "stashes";
   const head = ["schedule", "step, its interval, and this run's (dashed)", "stages", "step", "from – to", "saves", "bubble", held, ""];
   return element("table", { class: "split advice" },
-    element("caption", {}, "Schedules that this runtime can run, fastest first"),
+    element("caption", {}, "Schedules that this runtime can run: the advised one, then fastest first"),
     element("thead", {}, element("tr", {}, head.map((text, k) => element("th", { scope: "col", class: k > 1 && k < 8 ? "number" : "" }, text)))),
     element("tbody", {}, rows.map((row) => adviceRow(advice, row, place))));
 }
@@ -58,8 +58,8 @@ function adviceCard({ advice }) {
   const more = advice.schedules.length > few.length;
   return element("div", { class: "card" },
     element("div", { class: "card-head" }, element("h2", {}, `${advice.verdict}.`),
-      element("div", { class: "controls" }, more ? choice("schedules shown", ["fastest", `all ${advice.schedules.length}`], 0, show) : null)),
+      element("div", { class: "controls" }, more ? choice("schedules shown", ["first", `all ${advice.schedules.length}`], 0, show) : null)),
     element("p", { class: "facts spaced" }, facts), box,
-    best && !best.this_run ? element("p", { class: "note spaced" }, "To have the fastest one: ", element("code", {}, best.command)) : null,
+    best && !best.this_run ? element("p", { class: "note spaced" }, "Save the advised schedule: ", element("code", {}, best.command)) : null,
     element("ul", { class: "assumptions" }, advice.assumptions.map((text) => element("li", {}, text))));
 }
