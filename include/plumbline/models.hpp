@@ -14,6 +14,7 @@
 #include "models/network/lora.hpp"
 #include "models/network/network.hpp"
 #include "models/network/network_io.hpp"
+#include "models/pricing/known_books.hpp"
 #include "models/pricing/price.hpp"
 #include "models/sources/abstract_costs.hpp"
 #include "models/sources/profile.hpp"

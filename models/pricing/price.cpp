@@ -1,7 +1,9 @@
 #include "models/pricing/price.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,15 +17,40 @@
 namespace plumb {
 namespace {
 
+/// What follows "KEY=" in a list of costs; nothing where the key is not there.
+std::optional<std::string_view> given_cost(std::string_view list, std::string_view key) {
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view item = list.substr(begin, end - begin);
+    if (item.size() > key.size() && item.starts_with(key) && item[key.size()] == '=')
+      return item.substr(key.size() + 1);
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+/// ",I=1,W=1" for "F=1": a backward that nobody gave takes as long as two forwards. Empty where one is given or needed
+/// by nobody.
+std::string missing_backward(const std::string& times, const PricingShape& shape) {
+  const auto forward = given_cost(times, "F");
+  if (shape.forward_only || !forward) return {};
+  for (const std::string_view key : {"B", "I", "W"}) {
+    if (given_cost(times, key)) return {};
+  }
+  return ",I=" + std::string(*forward) + ",W=" + std::string(*forward);
+}
+
 PricedPipeline price_units(const AbstractUnits& units, const PricingShape& shape) {
   PricedPipeline priced;
-  priced.costs = abstract_costs(units.times, units.memory,
+  const std::string backward = missing_backward(units.times, shape);
+  if (!backward.empty()) priced.stands_on = "no backward was given: it takes as long as two forwards (I=F, W=F)";
+  priced.costs = abstract_costs(units.times + backward, units.memory,
                                 {.num_stages = shape.num_stages,
                                  .stages_together = units.per_device ? shape.stages_together : 1,
                                  .recompute = shape.recompute,
                                  .vocabulary = shape.vocabulary,
                                  .shares = shape.shares});
-  priced.description = units.times;
+  priced.description = units.times + (backward.empty() ? "" : "; " + priced.stands_on);
   if (units.assumed) priced.description += ", assumed (I=1,W=1 where B is split); --cost or --network gives others";
   return priced;
 }

@@ -147,6 +147,7 @@ std::vector<std::int32_t> places_of_stages(const PricingShape& shape, const std:
 }
 
 PricedPipeline price_job(const AnalyticJob& job, const PricingShape& shape) {
+  if (!job.book) throw Error("the job has no network and no cluster, expected a book with both");
   check_shape(job, shape);
   const bool measured = is_profiled(job.network()) && !shape.vocabulary;
   PricedPipeline priced = measured ? price_measured_layers(job, shape) : price_kernels(job, shape);

@@ -15,6 +15,7 @@ struct PricingShape {
   std::int32_t num_stages = 0;
   std::int32_t stages_together = 1;  ///< stages that make up a device's share of the model
   bool recompute = false;            ///< the schedule recomputes whole stages
+  bool forward_only = false;         ///< inference: there is no backward
   std::optional<VocabularyStages> vocabulary{};
   std::vector<StageId> shares{};          ///< stages that are shares of blocks of several devices at once
   std::vector<std::int64_t> in_flight{};  ///< by stage: most microbatches between F and B; empty: not known

@@ -59,6 +59,7 @@ PricingShape pricing_shape(const Schedule& schedule, const CostSource& source) {
                      .num_stages = schedule.num_stages,
                      .stages_together = stages_per_device(schedule),
                      .recompute = recomputes_stages(schedule),
+                     .forward_only = schedule.forward_only,
                      .vocabulary = schedule.vocabulary,
                      .shares = shares_of_blocks(schedule)};
   // Only measured times depend on the microbatches in flight, which takes a walk through the lists to know.

@@ -147,6 +147,25 @@ TEST_CASE("of unlike tensor degrees there is one for each place, also where all 
   CHECK_FALSE(error_message([] { places_of_stages({.num_devices = 2, .num_stages = 4}, {1, 2}); }).empty());
 }
 
+TEST_CASE("a backward that nobody gives takes as long as two forwards, where there is one") {
+  const auto times = [](const char* list, bool forward_only) {
+    const CostSource source{.kind = AbstractUnits{.times = list}};
+    return price(source, PricingShape{.num_devices = 1, .num_stages = 1, .forward_only = forward_only});
+  };
+  const StageTimes completed = times("F=1/3", false).costs.times[0];
+  CHECK(completed.i == completed.f);
+  CHECK(completed.w == completed.f);
+  CHECK(completed.b == 2 * completed.f);
+  CHECK(times("F=1", false).description.find("no backward was given") != std::string::npos);
+  CHECK(times("F=1", true).costs.times[0].b == 0);
+  CHECK(times("F=1", true).description == "F=1");
+  for (const char* given : {"F=1,B=0", "F=1,I=2", "F=1,W=0"}) {
+    CAPTURE(given);
+    CHECK(times(given, false).description == given);
+  }
+  CHECK(times("F=1,I=2", false).costs.times[0].w == 0);
+}
+
 TEST_CASE("jitter is given to every device, and makes devices where there is no cluster") {
   const CostSource source{.kind = AbstractUnits{.times = "F=1,B=2"}, .jitter = 0.1};
   const PricedPipeline priced = price(source, PricingShape{.num_devices = 3, .num_stages = 3});
