@@ -183,13 +183,14 @@ void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>&
   std::ranges::sort(profile.messages, {}, &MeasuredMessages::bytes);
 }
 
-void skip_first_input_grad(StageCosts& costs) {
-  if (costs.times.empty()) return;
-  StageTimes& first = costs.times.front();
-  first.i = 0;
-  first.i_comm = {};
-  first.w = first.b;
-  first.w_comm = first.b_comm;
+void skip_input_grads(StageCosts& costs, std::span<const StageId> stages) {
+  for (const StageId stage : stages) {
+    StageTimes& times = costs.times[index(stage)];
+    times.i = 0;
+    times.i_comm = {};
+    times.w = times.b;
+    times.w_comm = times.b_comm;
+  }
 }
 
 }  // namespace plumb
