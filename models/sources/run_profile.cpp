@@ -184,6 +184,7 @@ void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>&
 }
 
 void skip_input_grads(StageCosts& costs, std::span<const StageId> stages) {
+  if (costs.times.empty()) return;
   for (const StageId stage : stages) {
     StageTimes& times = costs.times[index(stage)];
     times.i = 0;
