@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "models/ground/quoted_values.hpp"
 #include "models/ground/reader_limits.hpp"
 
 namespace plumb {
@@ -68,9 +69,11 @@ std::size_t shown_bytes(std::string_view text, std::size_t at) {
   return is_control || is_overlong || is_no_character ? 0 : length;
 }
 
-/// `message` without its middle where it is too long, because it quotes long input.
-std::string shortened(std::string_view message) {
-  if (message.size() <= kMessageText.most) return std::string(message);
+/// `message` with short quotes, and without its middle where it is too long all the same.
+std::string shortened(std::string_view given) {
+  const std::string short_quotes = with_short_values(given);
+  const std::string_view message = short_quotes;
+  if (message.size() <= kMessageText.most) return short_quotes;
   const auto is_inside = [&](std::size_t at) { return (byte_at(message, at) & 0xC0U) == 0x80; };
   std::size_t end = static_cast<std::size_t>(kMessageText.most) - 2 * kMessageEnd;
   std::size_t begin = message.size() - kMessageEnd;

@@ -1,5 +1,6 @@
 #include "models/ground/json_reader.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -13,6 +14,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/mistakes.hpp"
+#include "models/ground/quoted_values.hpp"
 #include "models/ground/reader_limits.hpp"
 
 namespace plumb {
@@ -236,11 +238,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::uint32_t> open_;
 };
 
+/// On one line.
 std::string shorten(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  std::string out;
-  for (const char c : text.substr(0, kMost)) out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  if (text.size() > kMost) out += "...";
+  std::string out = short_value(text);
+  std::ranges::replace_if(
+      out, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   return out;
 }
 

@@ -39,10 +39,11 @@ inline constexpr ReaderLimit kTraceText{"trace in SQLite: one text, and one row"
 inline constexpr ReaderLimit kQuerySteps{"trace in SQLite: steps of one query for a byte of the file", 16, "steps"};
 inline constexpr ReaderLimit kRangeName{"trace: what is read of the name of a range", 4096, "bytes"};
 inline constexpr ReaderLimit kMessageText{"message of an error", 2048, "bytes"};
+inline constexpr ReaderLimit kQuotedValue{"message of an error: a value that it quotes", 60, "bytes"};
 
-inline constexpr std::array kReaderLimits{kJsonLevels,   kJsonMembers,   kTomlText,    kTomlParts,  kYamlText,
-                                          kConfigLevels, kConfigValues,  kConfigName,  kRulesText,  kRuleBlocks,
-                                          kRulePasses,   kUnpackedTrace, kUnpackedRun, kTraceSteps, kTraceValues,
-                                          kTraceRows,    kTraceText,     kQuerySteps,  kRangeName,  kMessageText};
+inline constexpr std::array kReaderLimits{
+    kJsonLevels,  kJsonMembers, kTomlText,   kTomlParts,  kYamlText,      kConfigLevels, kConfigValues,
+    kConfigName,  kRulesText,   kRuleBlocks, kRulePasses, kUnpackedTrace, kUnpackedRun,  kTraceSteps,
+    kTraceValues, kTraceRows,   kTraceText,  kQuerySteps, kRangeName,     kMessageText,  kQuotedValue};
 
 }  // namespace plumb

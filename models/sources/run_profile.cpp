@@ -176,20 +176,22 @@ bool skips_input_grad(const MeasuredPasses& stage) {
 }
 
 void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>& sizes) {
-  for (const MeasuredMessages& size : sizes) {
-    if (std::ranges::find(profile.messages, size.bytes, &MeasuredMessages::bytes) == profile.messages.end())
-      profile.messages.push_back(size);
-  }
-  std::ranges::sort(profile.messages, {}, &MeasuredMessages::bytes);
+  std::vector<MeasuredMessages>& all = profile.messages;
+  all.insert(all.end(), sizes.begin(), sizes.end());
+  std::ranges::stable_sort(all, {}, &MeasuredMessages::bytes);  // of one size, what was known before comes first
+  const auto is_same = [](const MeasuredMessages& a, const MeasuredMessages& b) { return a.bytes == b.bytes; };
+  all.erase(std::unique(all.begin(), all.end(), is_same), all.end());
 }
 
-void skip_first_input_grad(StageCosts& costs) {
+void skip_input_grads(StageCosts& costs, std::span<const StageId> stages) {
   if (costs.times.empty()) return;
-  StageTimes& first = costs.times.front();
-  first.i = 0;
-  first.i_comm = {};
-  first.w = first.b;
-  first.w_comm = first.b_comm;
+  for (const StageId stage : stages) {
+    StageTimes& times = costs.times[index(stage)];
+    times.i = 0;
+    times.i_comm = {};
+    times.w = times.b;
+    times.w_comm = times.b_comm;
+  }
 }
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,15 +67,15 @@ struct RunCosts {
 /// Costs of `num_stages` stages. Where that is not the number of the run, the model is cut anew into equal parts of the
 /// run's stages: the time of operators is shared, the time `inside` an action that is none stays with every action.
 /// Where the run had no I and W, its B is split as `input_grad_share` says, else one to one; where it had no B, B is I
-/// + W. A first stage whose I did nothing (`skips_first_input_grad`) is split as the other stages are on average.
+/// + W. A first stage whose I did nothing (`skips_input_grad`) is split as the other stages are on average.
 /// Throws `Error` where it is not known what messages of `message_bytes` take.
 RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages);
 
 /// Devices whose messages take the time of those of `message_bytes`, and slow each other down as they did.
 Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices);
 
-/// The first stage computes no gradient of its input: its I takes no time, its W takes that of the whole backward.
-/// (PyTorch: sim/SPECIFICATION.md, §4.10.)
-void skip_first_input_grad(StageCosts& costs);
+/// These stages compute no gradient of their input: their I takes no time, their W takes that of the whole backward.
+/// (PyTorch's first stages: sim/SPECIFICATION.md, §4.10.)
+void skip_input_grads(StageCosts& costs, std::span<const StageId> stages);
 
 }  // namespace plumb

@@ -15,22 +15,24 @@
 namespace plumb {
 namespace {
 
-/// Position in the device's list of the action that its lane cannot take; the end for one that lowering has added.
-std::size_t position_of(const Schedule& schedule, const Deadlock& deadlock) {
+/// Position in the device's list of the action that its lane cannot take; nothing for one that lowering has added.
+std::optional<std::size_t> position_of(const DeviceList& list, const Deadlock& deadlock) {
   std::size_t position = 0;
-  std::size_t found = 0;
-  bool is_found = false;
+  std::optional<std::size_t> found;
   std::int64_t before = deadlock.before;
-  walk(schedule.devices[index(deadlock.device)], [&](Action action) {
+  walk(list, [&](Action action) {
     action.overlaps_next = deadlock.action.overlaps_next;
-    if (action == deadlock.action && before-- == 0) found = position, is_found = true;
+    if (action == deadlock.action && before-- == 0) found = position;
     ++position;
   });
-  return is_found ? found : position;
+  return found;
 }
 
 Violation violation_of(const Schedule& schedule, const Deadlock& deadlock, const std::string& where) {
-  return {deadlock.device, position_of(schedule, deadlock), to_string(deadlock.action),
+  const DeviceList& list = schedule.devices[index(deadlock.device)];
+  const std::optional<std::size_t> position = position_of(list, deadlock);
+  const std::string name = to_string(deadlock.action) + (position ? "" : " (added, since the list has none)");
+  return {deadlock.device, position.value_or(static_cast<std::size_t>(expanded_size(list))), name,
           where + "deadlock: " + deadlock.cycle};
 }
 

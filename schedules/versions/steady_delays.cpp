@@ -14,7 +14,7 @@ namespace {
 std::string_view straight_timing(const Schedule& schedule) {
   const auto found = schedule.parameters.find("timing");
   if (found == schedule.parameters.end() || schedule.num_stages != schedule.num_devices) return {};
-  if (schedule.placement.size() != 1 || schedule.slices || schedule.forward_only) return {};
+  if (schedule.placement.size() != 1 || schedule.slices || schedule.forward_only || !is_chain(schedule)) return {};
   const auto is_spread = [](const std::vector<DeviceId>& devices) { return devices.size() != 1; };
   if (std::ranges::any_of(schedule.placement.front(), is_spread)) return {};
   const std::string* text = std::get_if<std::string>(&found->second);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/ground/error.hpp"
+#include "schedules/document/first_stages.hpp"
 #include "schedules/document/methods.hpp"
 #include "schedules/document/schedule_io.hpp"
 
@@ -31,6 +32,7 @@ class Versions {
   Versions(const Schedule& schedule, const Program& program)
       : schedule_(schedule),
         program_(program),
+        first_(first_stages(schedule)),
         slices_(program.parts.most_slices()),
         forward_(static_cast<std::size_t>(schedule.num_stages * schedule.num_microbatches) * slices_, 0) {
     for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage) {
@@ -119,9 +121,11 @@ class Versions {
     }
   }
 
-  /// The version that stage 0 read; where stages update at their own pace, the one made of the same microbatches.
+  /// The version that the first stage read; where stages update at their own pace, the one made of the same
+  /// microbatches.
   std::int32_t vertical(const Action& action, const StageRule& rule) {
-    return static_cast<std::int32_t>(forward(action, StageId{0}) * rules_[0].per_update / rule.per_update);
+    const StageId first = first_[index(action.stage)];
+    return static_cast<std::int32_t>(forward(action, first) * rules_[index(first)].per_update / rule.per_update);
   }
 
   [[noreturn]] void throw_mixed(const Action& action, std::int32_t one, std::int32_t other) const {
@@ -205,6 +209,7 @@ class Versions {
   const Schedule& schedule_;
   const Program& program_;
   std::vector<StageRule> rules_;
+  std::vector<StageId> first_;         ///< by stage: the one that its data comes in by
   std::size_t slices_;                 ///< most slices of a microbatch
   std::vector<std::int32_t> forward_;  ///< by stage, microbatch and slice: the version its F reads
   WeightVersions result_;

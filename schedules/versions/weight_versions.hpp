@@ -22,7 +22,7 @@ struct WeightVersions {
 /// |---|---|---|
 /// | flush, latest, predicted | latest | latest |
 /// | stash | latest | that of the microbatch's F on the stage |
-/// | vertical_sync | that of the microbatch's F on stage 0 | the same |
+/// | vertical_sync | that of the microbatch's F on the first stage (`first_stages`) | the same |
 /// | double_buffer, delay d | max(update of the microbatch - d, 0) (double_buffer: d = 1) | the same |
 ///
 /// With phases, the policy is that of the phase of the microbatch's update. A SYNC_WEIGHTS makes no version: it changes

@@ -9,6 +9,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/sources/run_profile.hpp"
+#include "schedules/document/first_stages.hpp"
 #include "sim/runtimes/megatron_messages.hpp"
 #include "sim/runtimes/single_classes.hpp"
 #include "sim/runtimes/torch_messages.hpp"
@@ -186,7 +187,7 @@ void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs) 
   } else if (preset.pairs_in_turn) {
     schedule = with_messages_of_pairs(std::move(schedule));
   }
-  if (preset.skips_first_input_grad) skip_first_input_grad(costs);
+  if (preset.skips_first_input_grad) skip_input_grads(costs, first_stages(schedule));
   if (!preset.pairs_in_turn) return;
   for (DeviceList& list : schedule.devices) {
     for (Action& action : list.actions) action.overlaps_next = 0;

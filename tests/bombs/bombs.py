@@ -21,6 +21,7 @@ import os
 import pathlib
 import platform
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -39,7 +40,8 @@ MEBIBYTES = 1024  # of memory in use at once, likewise
 SPARE_MEBIBYTES = 1024 + 128 * (os.cpu_count() or 1)
 WALL_SECONDS = 300      # of waiting, for what takes no processor time
 LONGEST_ERROR = 16_384  # bytes on standard error, where mistakes are told one by one
-UNREAD = ('unknown command', 'unrecognised option', 'unknown option', 'cannot open', 'is missing, expected -')
+LONGEST_WORD = 80       # of them without a blank: a value that is quoted is cut
+UNREAD = ('unknown command', 'unrecognised option', "unknown option '", 'cannot open', 'is missing, expected -')
 
 Bomb = collections.namedtuple('Bomb', 'reader name make command seconds mebibytes quick')
 Run = collections.namedtuple('Run', 'problem seconds mebibytes said')
@@ -107,23 +109,30 @@ def repeated(document, path):
     return with_value(document, path, (items * (MANY // len(items) + 1))[:min(MANY, 60_000_000 // each)])
 
 
-def add_json(reader, command, example):
+def beside(prepare, name, make):
+    """`prepare` fills the folder in which the file `name` then gets the text that `make` gives."""
+    def both(folder):
+        prepare(folder)
+        (folder / name).write_bytes(make())
+    return both
+
+
+def add_json(reader, command, example, wrap=lambda make: make):
+    """`wrap` puts other files beside the document."""
     document = json.loads((CORPUS / example).read_text())
     text = lambda value: json.dumps(value).encode()
-    bomb(reader, '100,000 arrays in each other', lambda: b'[' * DEEP + b']' * DEEP, command, quick=True)
-    bomb(reader, '100,000 objects in each other', lambda: b'{"a":' * DEEP + b'1' + b'}' * DEEP, command)
+    add = lambda name, make, **bounds: bomb(reader, name, wrap(make), command, **bounds)
+    add('100,000 arrays in each other', lambda: b'[' * DEEP + b']' * DEEP, quick=True)
+    add('100,000 objects in each other', lambda: b'{"a":' * DEEP + b'1' + b'}' * DEEP)
     if not isinstance(document, dict):
         return
     first = next(iter(document))
-    bomb(reader, f'100,000 arrays in each other as {first}',
-         lambda: text({**document, first: 'BOMB'}).replace(b'"BOMB"', b'[' * DEEP + b']' * DEEP), command)
-    bomb(reader, '1,000,000 keys', lambda: text({**document, **{f'k{i}': 0 for i in range(MANY)}}), command)
+    add(f'100,000 arrays in each other as {first}', lambda: text({**document, first: 'BOMB'}).replace(b'"BOMB"', b'[' * DEEP + b']' * DEEP))
+    add('1,000,000 keys', lambda: text({**document, **{f'k{i}': 0 for i in range(MANY)}}))
     for path in places(document, list):
-        bomb(reader, f'1,000,000 items of {path_text(path)}', lambda path=path: text(repeated(document, path)), command,
-             seconds=120, mebibytes=3072)
+        add(f'1,000,000 items of {path_text(path)}', lambda path=path: text(repeated(document, path)), seconds=120, mebibytes=3072)
     for path in places(document, str):
-        bomb(reader, f'{path_text(path)} of 50 MB', lambda path=path: text(with_value(document, path, 'x' * LONG)), command,
-             mebibytes=2048)
+        add(f'{path_text(path)} of 50 MB', lambda path=path: text(with_value(document, path, 'x' * LONG)), mebibytes=2048)
 
 
 for name, (words, document) in JSON_READERS.items():
@@ -204,6 +213,47 @@ script('a line of 50 MB', lambda: b'A=' + b'x' * LONG + b'\n')
 script('1,000,000 options', lambda: b'python pretrain_gpt.py ' + b'--num-layers 1 ' * MANY + b'\n')
 script('a loop without an end', lambda: b'while true; do A=1; done\n', quick=True)
 script('a pattern with many stars', lambda: b'A=' + b'a' * 5_000 + b'\nB=${A//' + b'*a' * 100 + b'b/}\n')
+
+SIZES = '--hidden-size 64 --num-attention-heads 4 --seq-length 16 --vocab-size 100 --micro-batch-size 1 --global-batch-size 8'
+
+
+def launched(name, options, **more):
+    """A run of Megatron-LM with `options`: a text, or a function that gives one."""
+    script(f'Megatron-LM with {name}', lambda: f'torchrun pretrain_gpt.py {SIZES} {options() if callable(options) else options}\n'.encode(), **more)
+
+
+launched('2,000,000,000 layers', '--num-layers 2000000000', quick=True)
+launched('2,000,000,000 stages', '--num-layers 4 --pipeline-model-parallel-size 2000000000', quick=True)
+launched('2,000,000,000 experts', '--num-layers 4 --num-experts 2000000000', quick=True)
+launched('a batch of 2^62', '--num-layers 4 --global-batch-size 4611686018427387904', quick=True)
+launched('2,000,000,000 further tokens', '--num-layers 4 --mtp-num-layers 2000000000', quick=True)
+launched('a layout of 1,000,000,000 layers', '--num-layers 4 --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout "Et*1000000000|L"', quick=True)
+launched('a layout in 100,000 parentheses',
+         lambda: '--num-layers 4 --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout "' + '(' * DEEP + 't' + ')*2' * DEEP + '"')
+launched('a layout of 1 MB', lambda: '--num-layers 4 --pipeline-model-parallel-size 4 --pipeline-model-parallel-layout "E' + 't|' * 500_000 + 'L"')
+launched('a layer pattern of 1 MB', lambda: '--hybrid-layer-pattern ' + 'M' * MANY)
+launched('experts in every one of 1,000,000,000 layers', '--num-layers 4 --num-experts 4 --moe-layer-freq "([1]*1000000000)"', quick=True)
+launched('a list of 1,000,000 layers', lambda: '--num-layers 4 --num-experts 4 --moe-layer-freq "[' + '1,' * MANY + '1]"')
+launched('a value of 1 MB', lambda: '--num-layers ' + '1' * MANY)
+
+# --- Options of Megatron-LM's pipeline as a schedule ---
+
+
+def options(name, make, **more):
+    bomb('Megatron-LM options', name, make, 'validate x.megatron', **more)
+
+
+SIZE = b'--pipeline-model-parallel-size 4\n--micro-batch-size 1\n--global-batch-size 8\n'
+options('2,000,000,000 devices', lambda: b'--pipeline-model-parallel-size 2000000000\n--micro-batch-size 1\n--global-batch-size 8\n', quick=True)
+options('2,000,000,000 microbatches', lambda: b'--pipeline-model-parallel-size 4\n--micro-batch-size 1\n--global-batch-size 2000000000\n', quick=True)
+options('2,000,000,000 stages of a device', lambda: SIZE + b'--num-virtual-stages-per-pipeline-rank 2000000000\n', quick=True)
+options('a layout of 1,000,000,000 layers', lambda: SIZE + b'--pipeline-model-parallel-layout "Et*1000000000|L"\n', quick=True)
+options('a layout in 100,000 parentheses', lambda: SIZE + b'--pipeline-model-parallel-layout "' + b'(' * DEEP + b't' + b')*2' * DEEP + b'"\n', quick=True)
+options('a layout of 50 MB', lambda: SIZE + b'--pipeline-model-parallel-layout "E' + b't|' * (LONG // 2) + b'L"\n')
+options('a name of 50 MB', lambda: b'--' + b'x' * LONG + b' 1\n')
+options('a value of 50 MB', lambda: b'--pipeline-model-parallel-size ' + b'1' * LONG + b'\n')
+options('1,000,000 options', lambda: SIZE * (MANY // 3))
+options('1,000,000 continued lines', lambda: b'--micro-batch-size 1 \\\n' * MANY)
 
 
 def pipe_beside(folder):
@@ -297,6 +347,61 @@ bomb('packed trace', '1 GB of blanks (S6)', packed([(b' ', 1000 * MANY)]), GZIP,
 bomb('packed trace', '600 MB of brackets', packed([(b'{"traceEvents":', 1), (b'[', 600 * MANY)]), GZIP, mebibytes=1280)
 bomb('timer log', '1,000,000 lines', lambda: (CORPUS / 'timer_log' / 'two_ranks.log').read_bytes() * 2_000, 'trace x.log', seconds=60)
 
+# --- Times of messages: ping-pongs beside a traced run ---
+
+RUN = REPOSITORY / 'tests' / 'sim' / 'traces' / 'data' / 'zb-h1'
+
+
+def traced(folder):
+    for rank in RUN.iterdir():
+        shutil.copy(rank, folder)
+
+
+def ping_pong(name, make, **more):
+    bomb('ping-pong', name, beside(traced, 'x.csv', make),
+         'trace rank0.json.gz rank1.json.gz rank2.json.gz rank3.json.gz --summary --message-bytes 4KiB --messages x.csv --profile p.json', **more)
+
+
+ping_pong('1,000,000 rows of one size', lambda: b'bytes,median_us\n' + b'4096,10\n' * MANY)
+ping_pong('1,000,000 sizes', lambda: b'bytes,median_us\n' + b''.join(b'%d,10\n' % (i + 4096) for i in range(MANY)), mebibytes=2048)
+ping_pong('1,000,000 columns', lambda: b'bytes,median_us' + b',a' * MANY + b'\n4096,10' + b',1' * MANY + b'\n')
+ping_pong('a cell of 50 MB', lambda: b'bytes,median_us\n4096,' + b'1' * LONG + b'\n')
+ping_pong('a name of 50 MB', lambda: b'bytes,' + b'x' * LONG + b'\n4096,10\n')
+ping_pong('a size and a time of 10^300', lambda: b'bytes,median_us\n' + b'1' * 300 + b',' + b'1' * 300 + b'\n', quick=True)
+
+# --- Measured steps, which the constants of a device are fitted to ---
+
+FIT = 'device fit --rows x.csv --cluster a100-1x8 --rounds 1 -o out.json'
+STEPS = CORPUS / 'public_table' / 'vtrain.csv'
+
+
+def steps(name, change, **more):
+    """`change` takes the header and the first row of a table, and gives another table."""
+    bomb('measured steps', name, lambda change=change: change(*STEPS.read_bytes().splitlines()[:2]), FIT, **more)
+
+
+def with_cell(column, value):
+    """The table with another value, which is a function's, in one cell."""
+    def change(header, row):
+        cells = row.split(b',')
+        cells[header.split(b',').index(column)] = value()
+        return header + b'\n' + b','.join(cells) + b'\n'
+    return change
+
+
+steps('1,000,000 rows', lambda header, row: header + b'\n' + (row + b'\n') * MANY)
+steps('1,000,000 empty rows', lambda header, row: header + b'\n' + (b',' * header.count(b',') + b'\n') * MANY)
+steps('1,000,000 columns', lambda header, row: header + b',a' * MANY + b'\n' + row + b',1' * MANY + b'\n')
+steps('a quote that never ends', lambda header, row: header + b'\n"' + b'x' * LONG)
+steps('a row without ends, 50 MB', lambda header, row: header + b'\n' + b',' * LONG)
+for column in (b'row_id', b'model', b'layers', b'gpu', b'schedule', b'note'):
+    steps(f'{column.decode()} of 50 MB', with_cell(column, lambda: b'9' * LONG), mebibytes=2048)
+for column in (b'layers', b'hidden', b'heads', b'seq', b'vocab', b'experts', b'num_gpus', b'tp', b'pp', b'vp', b'dp', b'cp', b'microbatch_size',
+               b'num_microbatches'):
+    steps(f'{column.decode()} of 2,000,000,000', with_cell(column, lambda: b'2000000000'))
+add_json('recipe of measured steps', FIT, 'step_recipe/megatron_moe.json',
+         lambda make: beside(lambda folder: shutil.copy(STEPS, folder / 'x.csv'), 'x.json', make))
+
 # --- Other tables ---
 
 bomb('nodes', '1,000,000 lines', lambda: b''.join(b'%d,add,n%d\n' % (i, i) for i in range(MANY)),
@@ -328,6 +433,75 @@ bomb('weights', 'a name of 50 MB', lambda: tensors(b'{"' + b'x' * LONG + b'":{"d
 bomb('index of weights', '1,000,000 tensors', lambda: b'{"weight_map":{' + b','.join(b'"t%d":"a"' % i for i in range(MANY)) + b'}}',
      TRAIN + '--weights x.json', mebibytes=2048)
 bomb('training data', 'a line of 50 MB', lambda: b'x' * LONG, TRAIN + '--data x.txt')
+
+TRAIN_PAIRS = TRAIN.replace('gpt-tiny', 'transformer-tiny') + '--data x.tsv'
+bomb('pairs of sentences', 'a line of 50 MB without a tab', lambda: b'x' * LONG, TRAIN_PAIRS)
+bomb('pairs of sentences', 'a word of 25 MB on both sides', lambda: b'x' * (LONG // 2) + b'\t' + b'y' * (LONG // 2) + b'\n', TRAIN_PAIRS)
+bomb('pairs of sentences', '1,000,000 words in a sentence', lambda: b'x ' * MANY + b'\ty\n', TRAIN_PAIRS)
+bomb('pairs of sentences', '1,000,000 pairs', lambda: b'x\ty\n' * MANY, TRAIN_PAIRS)
+bomb('pairs of sentences', '1,000,000 different words', lambda: b''.join(b'x%d\ty%d\n' % (i, i) for i in range(MANY)), TRAIN_PAIRS, mebibytes=2048)
+bomb('pairs of sentences', '1,000,000 tabs', lambda: b'x' + b'\t' * MANY, TRAIN_PAIRS)
+
+
+def sparse(name, size):
+    def make(folder):
+        with open(folder / name, 'wb') as file:
+            file.truncate(size)
+    return make
+
+
+IMAGE = 1 + 3 * 32 * 32
+TRAIN_IMAGES = 'train 1f1b -p 2 -m 2 --network resnet-20 --samples 1 --steps 1 --executor serial --data x.bin'
+bomb('images', '20,000 images', lambda: bytes(IMAGE) * 20_000, TRAIN_IMAGES, mebibytes=2048)
+bomb('images', '50 MB and a byte', lambda: bytes(IMAGE) * 16_000 + b'x', TRAIN_IMAGES)
+bomb('images', 'a label of 255 behind 16,000 images', lambda: bytes(IMAGE) * 16_000 + b'\xff' * IMAGE, TRAIN_IMAGES)
+bomb('images', '5 GB of nothing', sparse('x.bin', 5 << 30), TRAIN_IMAGES)
+
+# --- Checkpoints: the program saves a run, whose state is then another one ---
+
+SAVE = 'train pipedream -p 2 -m 2 --network gpt-tiny --sequence 8 --samples 1 --steps 2 --executor serial --checkpoint saved'
+STATE = json.loads((CORPUS / 'checkpoint_state' / 'after_first_update.json').read_text())
+PROGRAMS = []  # the one that is under test
+
+
+def saved_update(folder):
+    """The folder of the first checkpoint of a run of two updates, alone."""
+    subprocess.run([*PROGRAMS, *SAVE.split()], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    first, *later = sorted((folder / 'saved').glob('update-*'))
+    for each in later:
+        shutil.rmtree(each)
+    return first
+
+
+def checkpoint(name, change=lambda state: state, tensors=None, **more):
+    """A state that the checksums of its version do not refuse (version 1 has none), or the bytes of another file of tensors."""
+    def make(folder):
+        first = saved_update(folder)
+        state = json.loads((first / 'state.json').read_text())
+        del state['checksums'], state['crc32c']
+        changed = change({**state, 'version': 1})
+        (first / 'state.json').write_bytes(changed if isinstance(changed, bytes) else json.dumps(changed).encode())
+        if tensors:
+            (first / 'tensors.safetensors').write_bytes(tensors())
+    bomb('checkpoint', name, make, SAVE + ' --resume', **more)
+
+
+checkpoint('nothing changed')
+checkpoint('100,000 arrays in each other', lambda state: b'[' * DEEP + b']' * DEEP)
+checkpoint('1,000,000 keys', lambda state: {**state, **{f'k{i}': 0 for i in range(MANY)}})
+checkpoint('a pass of 2^62', lambda state: with_value(state, ('pass',), 1 << 62))
+checkpoint('a position of 2^62', lambda state: with_value(state, ('positions', 0), 1 << 62))
+checkpoint('a holder of 2^31 - 1', lambda state: with_value(state, ('holders', 0, 'holder'), (1 << 31) - 1))
+checkpoint('2^62 updates done', lambda state: with_value(state, ('holders', 0, 'updates_done'), 1 << 62))
+for where in places(STATE, list):
+    if at(STATE, where):
+        checkpoint(f'1,000,000 items of {path_text(where)}', lambda state, where=where: repeated(state, where), seconds=60, mebibytes=3072)
+for where in places(STATE, str):
+    checkpoint(f'{path_text(where)} of 50 MB', lambda state, where=where: with_value(state, where, 'x' * LONG), mebibytes=2048)
+checkpoint('a header of tensors of 2^63 bytes', tensors=lambda: (1 << 63).to_bytes(8, 'little') + b'{}')
+checkpoint('100,000 arrays in the header of tensors', tensors=lambda: tensors(b'{"a":' + b'[' * DEEP + b']' * DEEP + b'}'))
+checkpoint('500,000 tensors', tensors=lambda: tensors(b'{' + b','.join(b'"t%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}' % i for i in range(500_000)) + b'}'),
+           seconds=60, mebibytes=3072)
 
 # --- Running them ---
 
@@ -371,6 +545,9 @@ def problem_of(one, status, used, said):
         return f'exit status {status}'
     if len(said) > LONGEST_ERROR:
         return f'{len(said)} bytes on standard error'
+    longest = max(map(len, said.split()), default=0)
+    if longest > LONGEST_WORD:
+        return f'{longest} bytes of a value on standard error'
     if b'more memory than this process can get' in said:
         return f'wants more than {one.mebibytes + SPARE_MEBIBYTES} MiB'
     if used > one.mebibytes:
@@ -445,6 +622,7 @@ def main():
     parser.add_argument('--write', type=pathlib.Path, metavar='FILE', help='the table as a page')
     arguments = parser.parse_intermixed_args()
     program, stack = arguments.program.resolve(), arguments.stack.resolve()
+    PROGRAMS.append(program)
     unknown = set(arguments.readers) - {one.reader for one in BOMBS}
     if unknown:
         sys.exit(f'error: no reader {", ".join(unknown)}; expected one of {", ".join(sorted({one.reader for one in BOMBS}))}')

@@ -9,10 +9,9 @@
 #include <doctest/doctest.h>
 
 #include "models/jobs/job_kernels.hpp"
+#include "tests/support/small_job_layers.hpp"
 
 namespace plumb::testing {
-
-inline constexpr std::int64_t kRowsOfTwo = 512;  // tokens of a microbatch: two samples of 256
 
 /// What a pass does, kind by kind.
 struct PassSums {
@@ -77,19 +76,12 @@ inline void check_moved(const PassSums& sums, Movement movement, double bytes, s
   CHECK(found->second.second == launches);
 }
 
-inline Network rows_of_256() {
-  Network network;
-  network.sequence = 256;
-  network.samples = 2;
-  return network;
-}
-
 inline LayerKernels kernels_of(const LayerSpec& layer, const Parallelism& job = {}) {
-  return layer_kernels(layer, JobShape(rows_of_256(), job));
+  return layer_kernels(layer, shape_of_two(job));
 }
 
-/// Bytes of 16-bit numbers of all tokens.
-inline double row_bytes(std::int64_t features) { return static_cast<double>(2 * kRowsOfTwo * features); }
+/// `bytes_of` as kernels count bytes.
+inline double row_bytes(std::int64_t features) { return static_cast<double>(bytes_of(features)); }
 
 inline constexpr Movement kPlain = Movement::kElementwise;
 

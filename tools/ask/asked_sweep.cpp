@@ -25,7 +25,8 @@ class AskedSweep final : public AskedQuestion {
     }
     const std::vector<SweepPoint> points = question_.points();
     std::vector<SweepResult> results;
-    sweep_points(points, question_.plan(false), [&](SweepResult result) { results.push_back(std::move(result)); });
+    sweep_points(points, question_.plan(points, false),
+                 [&](SweepResult result) { results.push_back(std::move(result)); });
     check_sweep(results);
     std::string csv(sweep_csv_header());
     for (const SweepResult& result : results) csv += sweep_csv_row(result);

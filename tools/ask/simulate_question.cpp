@@ -18,8 +18,8 @@
 #include "tools/tables/launch_text.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
+#include "tools/terminal/held_notes.hpp"
 #include "tools/terminal/long_work.hpp"
-#include "tools/terminal/not_in_program.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {
@@ -104,23 +104,8 @@ void SimulateQuestion::add_questions_to(OptionTable& options) {
              "predict the makespan if all actions of a kind took X times as long, such as W=0.9");
 }
 
-/// Notes wait until it is known that this program can do it: one that can says them itself.
 PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(question)) {
-  std::optional<CollectedNotes> held(std::in_place);
-  const auto tell = [&held] {
-    const std::vector<std::string> lines = held->lines();
-    held.reset();
-    for (const std::string& line : lines) note(line);
-  };
-  try {
-    prepare();
-  } catch (const NotInProgram&) {
-    throw;
-  } catch (...) {
-    tell();
-    throw;
-  }
-  tell();
+  with_held_notes([this] { prepare(); });
 }
 
 void PreparedJob::prepare() {

@@ -74,10 +74,15 @@ std::vector<SweepPoint> SweepQuestion::points() {
                     base);
 }
 
-SweepPlan SweepQuestion::plan(bool keep_timelines) const {
+SweepPlan SweepQuestion::plan(const std::vector<SweepPoint>& points, bool keep_timelines) const {
   if (runs && !costs.jitter) throw Error("--runs: all runs are equal without --jitter, expected --jitter X");
   SweepPlan plan{.costs = costs, .simulation = simulation, .keep_timelines = keep_timelines};
   if (costs.jitter) plan.runs = runs.value_or(100);
+  if (points.empty()) return plan;
+  CostArguments first = costs;  // the same network, cluster or profile serves all points
+  first.cost = points.front().cost;
+  first.job.degrees = points.front().job;
+  plan.source = load_costs(first);
   return plan;
 }
 

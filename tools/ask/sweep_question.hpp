@@ -35,8 +35,9 @@ struct SweepQuestion {
 
   /// All points, with the costs that textbooks draw where none are given. Throws `Error` for what is missing.
   std::vector<SweepPoint> points();
-  /// What they share. Throws `Error` for several runs that would all be equal.
-  SweepPlan plan(bool keep_timelines) const;
+  /// What they share, with the documents that their costs come from. Throws `Error` for costs that no point could use,
+  /// and for several runs that would all be equal.
+  SweepPlan plan(const std::vector<SweepPoint>& points, bool keep_timelines) const;
 };
 
 }  // namespace plumb

@@ -27,6 +27,15 @@ BENCHMARK(zb_1p_32)->Unit(benchmark::kMillisecond);
 void zb_2p_32(benchmark::State& state) { generates(state, "zb-2p", params(32, 256, 1)); }
 BENCHMARK(zb_2p_32)->Unit(benchmark::kMillisecond);
 
+/// With the local search that follows: P=32, M=256, and P=4, M=8, which a short branch and bound decides.
+void zb_auto(benchmark::State& state) {
+  const auto devices = static_cast<std::int32_t>(state.range(0));
+  ScheduleParams with = params(devices, state.range(1), 1);
+  with.memory_limit = static_cast<double>(devices);
+  generates(state, "zb-auto", with);
+}
+BENCHMARK(zb_auto)->Args({32, 256})->Args({4, 8})->Unit(benchmark::kMillisecond);
+
 /// The ZB-V heuristic, P=32, M=96.
 void zb_v_search_32(benchmark::State& state) {
   ScheduleParams with = params(32, 96, 2);

@@ -12,6 +12,7 @@
 #include "tools/sweep/sweep_result_io.hpp"
 #include "tools/sweep/sweep_table.hpp"
 #include "tools/sweep/sweep_text.hpp"
+#include "tools/terminal/held_notes.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/process_share.hpp"
 #include "tools/terminal/progress.hpp"
@@ -43,7 +44,9 @@ struct SweepArguments {
     return parse_command_line(parser, arguments);
   }
 
-  SweepPlan plan(std::size_t points) const { return question.plan(!html.empty() && points <= kMostSections); }
+  SweepPlan plan(const std::vector<SweepPoint>& points) const {
+    return question.plan(points, !html.empty() && points.size() <= kMostSections);
+  }
 };
 
 std::string sweep_page(const std::vector<SweepResult>& results) {
@@ -121,18 +124,22 @@ std::vector<SweepResult> gathered_results(const std::vector<SweepPoint>& points,
 ExitStatus run_part(const ProcessShare& share, const CommandLine& command_line) {
   SweepArguments arguments;
   std::vector<SweepPoint> points;
+  SweepPlan plan;
   std::optional<SweepOutput> output;
   bool goes_on = false;
   share.prepare([&] {
     goes_on = arguments.parse(command_line);
     if (!goes_on) return;
-    points = arguments.question.points();
+    with_held_notes([&] {
+      points = arguments.question.points();
+      plan = arguments.plan(points);
+    });
     if (share.size > 1 && !arguments.html.empty()) throw Error("sweep: --html: expected one process, without mpirun");
     if (share.is_first()) output.emplace(arguments);
   });
   if (!goes_on) return ExitStatus::kDone;
   const bool alone = share.size == 1;
-  std::vector<SweepResult> results = own_results(points, arguments.plan(points.size()), share, [&](const auto& result) {
+  std::vector<SweepResult> results = own_results(points, plan, share, [&](const auto& result) {
     if (alone) output->add_row(result);
   });
   if (!alone) results = gathered_results(points, results, share);

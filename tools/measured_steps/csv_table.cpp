@@ -9,6 +9,9 @@
 namespace plumb {
 namespace {
 
+/// Each takes memory of its own, so that a file of commas would take a hundred times its size.
+constexpr std::size_t kMostFields = 1'000'000;
+
 /// Takes fields off the front of a text.
 class CsvReader {
  public:
@@ -20,6 +23,10 @@ class CsvReader {
   std::vector<std::string> row() {
     std::vector<std::string> fields;
     do {
+      if (++fields_ > kMostFields) {
+        throw Error(file_name_ + ":" + std::to_string(line_) + ": expected a table of at most " +
+                    std::to_string(kMostFields) + " fields");
+      }
       fields.push_back(field());
     } while (take(','));
     take('\r');
@@ -58,6 +65,7 @@ class CsvReader {
   const std::string& file_name_;
   std::size_t at_ = 0;
   std::size_t line_ = 1;
+  std::size_t fields_ = 0;
 };
 
 }  // namespace

@@ -161,6 +161,8 @@ LayerSpec residual_of(LayerSpec norm, LayerSpec body, const std::string& name) {
 }
 
 std::string configuration_refusal(const MeasuredStep& row, bool network_known) {
+  constexpr std::int64_t kMostLayers = 4096;
+  if (row.layers > kMostLayers) return "more than " + std::to_string(kMostLayers) + " layers";
   const bool sized = row.layers > 0 && row.hidden > 0 && row.heads > 0;
   if (row.sequence == 0 || (!sized && !network_known)) return "sizes of the model are not stated";
   if (!network_known && row.head_width == 0 && row.hidden % (2 * row.heads) != 0) {

@@ -120,8 +120,7 @@ Schedule schedule_of(const std::string& name, const ScheduleParams& params) {
 /// All simulations of one point.
 class PointRun {
  public:
-  PointRun(SweepPoint point, const SweepPlan& plan, CostSource source)
-      : plan_(plan), source_(std::move(source)), costs_(plan.costs) {
+  PointRun(SweepPoint point, const SweepPlan& plan) : plan_(plan), source_(plan.source), costs_(plan.costs) {
     result_.point = std::move(point);
     costs_.cost = result_.point.cost;
     costs_.memory_limit = result_.point.memory_limit;
@@ -198,11 +197,6 @@ class PointRun {
 
 void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
                   const std::function<void(SweepResult)>& take) {
-  if (points.empty()) return;
-  CostArguments first = plan.costs;  // the same source serve all points
-  first.cost = points.front().cost;
-  first.job.degrees = points.front().job;
-  const CostSource source = load_costs(first);
   const ReadableFiles files = GivenFiles::current();
   std::size_t next = 0;
   // Enough in flight that a slow point does not stop the others; results wait for their turn in order.
@@ -214,7 +208,7 @@ void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
         return next == points.size() ? next : next++;
       }) & tbb::make_filter<std::size_t, SweepResult>(tbb::filter_mode::parallel, [&](std::size_t at) {
         const GivenFiles given(files);
-        return PointRun(points[at], plan, source).run();
+        return PointRun(points[at], plan).run();
       }) & tbb::make_filter<SweepResult, void>(tbb::filter_mode::serial_in_order, [&](SweepResult result) {
         take(std::move(result));
       }));

@@ -18,6 +18,7 @@ namespace plumb {
 struct SweepPlan {
   CostArguments costs;  ///< a point replaces `--cost`, `--memory-limit` and the degrees with its own
   SimulationArguments simulation;
+  CostSource source = {};       ///< of `costs`
   std::int64_t runs = 1;        ///< with jitter: simulations per point, with consecutive seeds
   bool keep_timelines = false;  ///< for a page
 };
@@ -61,7 +62,7 @@ struct SweepResult {
 };
 
 /// Simulates all points, as many at a time as there are hardware threads. `take` gets the results one by one, in the
-/// order of the points, while later ones still run. Throws `Error` for costs that no point could use.
+/// order of the points, while later ones still run.
 void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
                   const std::function<void(SweepResult)>& take);
 

@@ -1,5 +1,7 @@
 #include "trainer/checkpoint/saved_identity.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -27,6 +29,15 @@ bool nothing_under_way(const JsonValue& state) {
   return true;
 }
 
+/// Where the part of a list begins in which two texts differ first.
+std::size_t differing_part(std::string_view one, std::string_view other) {
+  constexpr std::string_view kBetween = ", ";
+  const auto end = one.begin() + static_cast<std::ptrdiff_t>(std::min(one.size(), other.size()));
+  const auto same = static_cast<std::size_t>(std::mismatch(one.begin(), end, other.begin()).first - one.begin());
+  const std::size_t before = one.substr(0, same).rfind(kBetween);
+  return before == std::string_view::npos ? 0 : before + kBetween.size();
+}
+
 }  // namespace
 
 void check_saved_identity(const JsonValue& state, const TrainingRun& run) {
@@ -35,9 +46,10 @@ void check_saved_identity(const JsonValue& state, const TrainingRun& run) {
     const std::string_view was = saved.at(name).text();
     if (name == "steps" && goes_on_longer(state, run)) continue;
     if (name == "numbers" && nothing_under_way(state) && was != "float64" && value != "float64") continue;
-    if (was != value) {
-      saved.at(name).fail("the checkpoint was saved with '" + std::string(was) + "', this run has '" + value + "'");
-    }
+    if (was == value) continue;
+    const std::size_t part = differing_part(was, value);
+    saved.at(name).fail("the checkpoint was saved with '" + std::string(was.substr(part)) + "', this run has '" +
+                        value.substr(part) + "'");
   }
 }
 

@@ -21,12 +21,12 @@ TEST_CASE("text is printed as it is where a terminal shows it, and byte by byte 
   CHECK(std::string(Error("\xff").what()) == "\\xff");
 }
 
-TEST_CASE("a message that quotes a long input keeps its beginning and its end") {
-  const std::string quoted(200'000, '(');
-  const std::string message = Error("x.rules:3: '" + quoted + "', expected a pass").what();
+TEST_CASE("a message that holds a long input keeps its beginning and its end") {
+  const std::string input(200'000, '(');
+  const std::string message = Error("x.rules:3: " + input + ", expected a pass").what();
   CHECK(message.size() < 2200);
-  CHECK(message.starts_with("x.rules:3: '((((("));
-  CHECK(message.ends_with("((((', expected a pass"));
+  CHECK(message.starts_with("x.rules:3: (((("));
+  CHECK(message.ends_with("((((, expected a pass"));
   CHECK(message.find(" more bytes ...] ") != std::string::npos);
   std::string euros;
   for (int k = 0; k < 1000; ++k) euros += "\xE2\x82\xAC";

@@ -7,25 +7,19 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/small_job_layers.hpp"
+
 TEST_SUITE_BEGIN("models");
 
 namespace plumb {
+
+using namespace testing;
+
 namespace {
-
-constexpr std::int64_t kTokensKept = 512;  // two samples of 256
-
-std::int64_t bytes_of(std::int64_t features) { return 2 * kTokensKept * features; }
-
-Network two_samples() {
-  Network network;
-  network.sequence = 256;
-  network.samples = 2;
-  return network;
-}
 
 std::vector<ActivationStep> steps_of_layer(const LayerSpec& layer, Parallelism job) {
   job.dropout = job.dropout.value_or(false);
-  return activation_steps(layer, JobShape(two_samples(), job));
+  return activation_steps(layer, shape_of_two(job));
 }
 
 /// kept for I, kept for W, made by I for W; alive in F, I and W.
@@ -57,11 +51,11 @@ TEST_CASE("products of attention keep what they read, and hold what they make un
   const std::vector<ActivationStep> steps = steps_of_layer(layer, kNoGradients);
   check_step(steps, "attention.input",
              {{0, bytes_of(64), bytes_of(128)}, bytes_of(128), bytes_of(128) + bytes_of(64), 0});
-  const std::int64_t statistics = 4 * kTokensKept * 4;  // a number of 32 bits for each head
+  const std::int64_t statistics = 4 * kRowsOfTwo * 4;  // a number of 32 bits for each head
   check_step(steps, "attention.qkv",
              {{bytes_of(128) + statistics, 0, 0},
               bytes_of(64),
-              bytes_of(128) + bytes_of(64) + 4 * kTokensKept * 64 + statistics,
+              bytes_of(128) + bytes_of(64) + 4 * kRowsOfTwo * 64 + statistics,
               0});
   check_step(steps, "attention.attended", {{0, bytes_of(64), bytes_of(64)}, bytes_of(64), 2 * bytes_of(64), 0});
 }
@@ -98,23 +92,15 @@ TEST_CASE("gradients of weights that are passed on are alive in W, one for every
 }
 
 TEST_CASE("latent attention keeps its latents twice, and makes queries, keys and values again where it is told to") {
-  const LayerSpec layer{.kind = LayerKind::kLatentAttention,
-                        .name = "l",
-                        .width = 64,
-                        .heads = 4,
-                        .query_rank = 12,
-                        .key_rank = 20,
-                        .head_width = 16,
-                        .rotary_width = 8,
-                        .value_width = 10};
+  const LayerSpec layer = four_latent_heads();
   std::vector<ActivationStep> steps = steps_of_layer(layer, kNoGradients);
   // 12 + 20 + 8 latent columns; 4 * 24 of queries and of keys, 40 of values.
   check_step(steps, "attention.input", {{0, bytes_of(64), bytes_of(40)}, bytes_of(40), bytes_of(40) + bytes_of(64), 0});
   check_step(steps, "attention.latent_norm", {{bytes_of(40), 0, 0}, 0, 2 * bytes_of(40), 0});
   check_step(steps, "attention.latents",
              {{0, bytes_of(40), bytes_of(232)}, bytes_of(232), bytes_of(40) + bytes_of(232), 0});
-  const std::int64_t statistics = 4 * kTokensKept * 4;
-  const std::int64_t sums = 4 * kTokensKept * 40 + statistics;
+  const std::int64_t statistics = 4 * kRowsOfTwo * 4;
+  const std::int64_t sums = 4 * kRowsOfTwo * 40 + statistics;
   check_step(steps, "attention.qkv",
              {{bytes_of(232) + statistics, 0, 0}, bytes_of(40), bytes_of(232) + bytes_of(40) + sums, 0});
   check_step(steps, "attention.attended",
@@ -148,18 +134,12 @@ TEST_CASE("a softmax that is not fused keeps its output, with dropout its mask a
 }
 
 TEST_CASE("a layer of experts keeps what every copy of a token reads, and their outputs for the weighted sum") {
-  LayerSpec layer{.kind = LayerKind::kMoe,
-                  .name = "m",
-                  .width = 16,
-                  .hidden = 32,
-                  .experts = 8,
-                  .experts_per_token = 2,
-                  .shared_experts = 1,
-                  .gated = true,
-                  .bias = false};
+  LayerSpec layer = eight_experts();
+  layer.shared_experts = 1;
+  layer.gated = true;
   Parallelism job{.expert = 4, .data = 4};
   std::vector<ActivationStep> steps = steps_of_layer(layer, job);
-  check_step(steps, "moe.router", {{4 * kTokensKept * 8, bytes_of(16), 0}, 0, 2 * bytes_of(16), 0});
+  check_step(steps, "moe.router", {{4 * kRowsOfTwo * 8, bytes_of(16), 0}, 0, 2 * bytes_of(16), 0});
   check_step(steps, "moe.shared_hidden", {{bytes_of(64), 0, 0}, bytes_of(32), bytes_of(96), 0});
   check_step(steps, "moe.shared_activated", {{0, bytes_of(32), bytes_of(64)}, 0, bytes_of(96), 0});
   // 1024 copies, two experts here.
@@ -174,7 +154,7 @@ TEST_CASE("a layer of experts keeps what every copy of a token reads, and their 
   job.modules.add(RecomputeModule::kNorm);
   steps = steps_of_layer(layer, job);
   // What is made again is alive in W instead of kept.
-  check_step(steps, "moe.router", {{4 * kTokensKept * 8, 0, 0}, 0, 2 * bytes_of(16), bytes_of(16)});
+  check_step(steps, "moe.router", {{4 * kRowsOfTwo * 8, 0, 0}, 0, 2 * bytes_of(16), bytes_of(16)});
   check_step(steps, "moe.shared_activated", {{0, 0, bytes_of(64)}, 0, bytes_of(96), bytes_of(32)});
   check_step(steps, "moe.activated",
              {{0, 0, bytes_of(32)}, bytes_of(32), bytes_of(96), 2 * 2 * 32 * 16 + bytes_of(64)});
@@ -185,23 +165,23 @@ TEST_CASE("a layer of experts keeps what every copy of a token reads, and their 
 
 TEST_CASE("a table keeps ids of eight bytes, and makes the gradient of all its rows where products do not add it") {
   const LayerSpec layer{.kind = LayerKind::kEmbedding, .name = "e", .width = 64, .vocabulary = 1000, .positions = 256};
-  check_step(activation_steps(layer, JobShape(two_samples(), kNoGradients)), "embedding.tokens",
-             {{bytes_of(64) / 2, 8 * kTokensKept, 0}, 2 * bytes_of(64), 0, bytes_of(64)});
+  check_step(activation_steps(layer, shape_of_two(kNoGradients)), "embedding.tokens",
+             {{bytes_of(64) / 2, 8 * kRowsOfTwo, 0}, 2 * bytes_of(64), 0, bytes_of(64)});
   Parallelism job{.tensor = 3};
   check_step(steps_of_layer(layer, job), "embedding.tokens",
-             {{0, 8 * kTokensKept, 0}, 2 * bytes_of(64), 0, bytes_of(64) + 2 * 334 * 64});
+             {{0, 8 * kRowsOfTwo, 0}, 2 * bytes_of(64), 0, bytes_of(64) + 2 * 334 * 64});
   job = kNoGradients;
   job.tensor = 2;
   job.sequence_parallel = true;
   check_step(steps_of_layer(layer, job), "embedding.tokens",
-             {{0, 8 * kTokensKept, 0}, bytes_of(64) + bytes_of(32), 0, bytes_of(32) + bytes_of(64)});
+             {{0, 8 * kRowsOfTwo, 0}, bytes_of(64) + bytes_of(32), 0, bytes_of(32) + bytes_of(64)});
 }
 
 TEST_CASE("logits are kept in 32 bits for the loss, or once in 16 where it writes over them") {
   const LayerSpec layer{.kind = LayerKind::kHead, .name = "h", .width = 64, .vocabulary = 1001};
   Parallelism job = kNoGradients;
   job.tensor = 2;
-  check_step(steps_of_layer(layer, job), "head.loss", {{4 * kTokensKept * 501, 0, 0}, bytes_of(501), bytes_of(501), 0});
+  check_step(steps_of_layer(layer, job), "head.loss", {{4 * kRowsOfTwo * 501, 0, 0}, bytes_of(501), bytes_of(501), 0});
   check_step(steps_of_layer(layer, job), "head.input",
              {{0, bytes_of(64), bytes_of(501)}, bytes_of(501), bytes_of(501) + bytes_of(64), 0});
   job.fused_loss = true;
@@ -222,7 +202,7 @@ TEST_CASE("the gradient around a residual is alive in every operation inside, an
 
 TEST_CASE("layers without operations of their own keep what their facts say") {
   const LayerSpec relu{.kind = LayerKind::kRelu, .name = "r", .width = 8};
-  check_step(steps_of_layer(relu, kNoGradients), "kept", {{kTokensKept, 0, 0}, 0, 0, 0});  // a bit for each number
+  check_step(steps_of_layer(relu, kNoGradients), "kept", {{kRowsOfTwo, 0, 0}, 0, 0, 0});  // a bit for each number
   const LayerSpec linear{.kind = LayerKind::kLinear, .name = "l", .width = 8, .outputs = 4};
   check_step(steps_of_layer(linear, kNoGradients), "kept", {{0, bytes_of(8), 0}, 0, 0, 0});
   const LayerSpec pool{.kind = LayerKind::kBatchNorm, .name = "b", .height = 1, .columns = 1, .channels = 8};
@@ -238,7 +218,7 @@ TEST_CASE("in a format of fewer bits products keep one copy of what they read, w
   CHECK(steps[1].kept.for_input_grad == bytes_of(96));
   CHECK(steps[2].kept.for_weight_grad == bytes_of(96) / 2);
   job.format = MatrixFormat::kMxFp8;  // a byte for 32 numbers
-  CHECK(steps_of_layer(layer, job)[0].kept.for_weight_grad == kTokensKept * 64 * 33 / 32);
+  CHECK(steps_of_layer(layer, job)[0].kept.for_weight_grad == kRowsOfTwo * 64 * 33 / 32);
 }
 
 }  // namespace plumb

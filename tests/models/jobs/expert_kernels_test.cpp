@@ -14,14 +14,8 @@ namespace plumb {
 using namespace testing;
 
 TEST_CASE("a mixture of experts routes, permutes, exchanges, computes, and goes back the same way") {
-  LayerSpec layer{.kind = LayerKind::kMoe,
-                  .name = "m",
-                  .width = 16,
-                  .hidden = 32,
-                  .experts = 8,
-                  .experts_per_token = 2,
-                  .gated = true,
-                  .bias = false};
+  LayerSpec layer = eight_experts();
+  layer.gated = true;
   const Parallelism job{.expert = 4, .data = 4};
   const LayerKernels kernels = kernels_of(layer, job);
   // 1024 copies of tokens for two experts: 512 each.
@@ -57,13 +51,7 @@ TEST_CASE("a mixture of experts routes, permutes, exchanges, computes, and goes 
 
 TEST_CASE(
     "tokens go to their experts in 8 bits with a scale for 128 of them where the job does so, and come back in 16") {
-  const LayerSpec layer{.kind = LayerKind::kMoe,
-                        .name = "m",
-                        .width = 16,
-                        .hidden = 32,
-                        .experts = 8,
-                        .experts_per_token = 2,
-                        .bias = false};
+  const LayerSpec layer = eight_experts();
   const Parallelism job{.expert = 4, .data = 4, .overlap_experts = true, .low_precision_dispatch = true};
   const LayerKernels kernels = kernels_of(layer, job);
   CHECK(sums_of(kernels.forward).collectives == Lines{"exchange 8448 hidden", "exchange 16384 hidden"});
@@ -71,13 +59,7 @@ TEST_CASE(
 }
 
 TEST_CASE("biases of experts move 28 bytes for a number forward and 40 back, by small operations for every expert") {
-  LayerSpec layer{.kind = LayerKind::kMoe,
-                  .name = "m",
-                  .width = 16,
-                  .hidden = 32,
-                  .experts = 8,
-                  .experts_per_token = 2,
-                  .bias = false};
+  LayerSpec layer = eight_experts();
   Parallelism job{.expert = 4, .data = 4};
   const auto more = [&](const PassKernels LayerKernels::*pass, Movement movement) {
     LayerSpec with = layer;
@@ -100,13 +82,7 @@ TEST_CASE("biases of experts move 28 bytes for a number forward and 40 back, by 
 }
 
 TEST_CASE("products of few bits take tokens in sixteens, so experts' tokens are filled up and cut back") {
-  const LayerSpec layer{.kind = LayerKind::kMoe,
-                        .name = "m",
-                        .width = 16,
-                        .hidden = 32,
-                        .experts = 8,
-                        .experts_per_token = 2,
-                        .bias = false};
+  const LayerSpec layer = eight_experts();
   Parallelism job{.expert = 4, .data = 4, .format = MatrixFormat::kFp8};
   const double activation = 2.0 * 1024 * (32 + 32);
   const double filled = 2 * 2 * 2.0 * 1024 * 16;  // twice read and written
@@ -119,14 +95,8 @@ TEST_CASE("products of few bits take tokens in sixteens, so experts' tokens are 
 }
 
 TEST_CASE("shared experts are an MLP for all tokens, and a latent width has a product there and one back") {
-  LayerSpec layer{.kind = LayerKind::kMoe,
-                  .name = "m",
-                  .width = 16,
-                  .hidden = 32,
-                  .experts = 8,
-                  .experts_per_token = 2,
-                  .shared_experts = 3,
-                  .bias = false};
+  LayerSpec layer = eight_experts();
+  layer.shared_experts = 3;
   CHECK(sums_of(kernels_of(layer).forward).products ==
         Lines{"512 x 8 x 16", "128 x 32 x 16 * 8", "128 x 16 x 32 * 8", "512 x 96 x 16", "512 x 16 x 96"});
   layer.shared_experts = 0;

@@ -182,15 +182,7 @@ TEST_CASE("a layer of Mamba-2 scans in the time of what its kernels read and wri
 }
 
 TEST_CASE("latent attention norms its latents and puts keys together from two parts") {
-  LayerSpec layer{.kind = LayerKind::kLatentAttention,
-                  .name = "l",
-                  .width = 64,
-                  .heads = 4,
-                  .query_rank = 12,
-                  .key_rank = 20,
-                  .head_width = 16,
-                  .rotary_width = 8,
-                  .value_width = 10};
+  LayerSpec layer = four_latent_heads();
   const LayerKernels kernels = kernels_of(layer, {.tensor = 2});
   const PassSums forward = sums_of(kernels.forward);
   // Two heads of a rank: 2 * (16 + 8) columns of queries, 2 * (16 + 10) of keys and values, 20 of values.

@@ -31,7 +31,8 @@ class Memory:
                 if policy == "stash" and s.op != "F":
                     version = forwards[s.stage, k, j]
                 elif policy == "vertical_sync":
-                    version = forwards[0, k, j] * sim.pace[0] // sim.pace[s.stage]
+                    first = sim.first[s.stage]
+                    version = forwards[first, k, j] * sim.pace[first] // sim.pace[s.stage]
                 elif policy in ("delay", "double_buffer"):
                     version = max(0, s.number // sim.pace[s.stage] - (sim.doc["weights"].get("d", 1) if policy == "delay" else 1))
                 if version < latest[s.at]:

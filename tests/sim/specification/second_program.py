@@ -21,6 +21,7 @@ class Simulator:
         edges = doc.get("stage_edges", [[s, s + 1] for s in range(self.stages - 1)])
         self.before = [sorted(a for a, b in edges if b == s) for s in range(self.stages)]
         self.after = [sorted(b for a, b in edges if a == s) for s in range(self.stages)]
+        self.first = [self.first_stage(s) for s in range(self.stages)]
         self.segment = [(False, False)] * self.stages  # takes from, passes to a neighbour in its segment
         for rule in doc.get("recompute", []):
             if rule.get("segment"):
@@ -32,6 +33,10 @@ class Simulator:
         self.make_collectives()
         self.make_waits()
         self.make_messages()
+
+    # §10.1
+    def first_stage(self, stage):
+        return min((self.first_stage(s) for s in self.before[stage]), default=stage)
 
     # §4.2
     def cut_parts(self):

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/ground/text_file.hpp"
+#include "schedules/document/first_stages.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "sim/simulate.hpp"
@@ -34,7 +35,7 @@ double predicted_ms(const RunProfile& profile, const std::string& order) {
   const std::string name = "tests/sim/traces/data/orders/" + order + ".csv";
   const Schedule schedule = schedule_from_torch_csv(read_text_file(testing::in_source(name)), name);
   StageCosts costs = run_profile_costs(profile, schedule.num_stages).costs;
-  skip_first_input_grad(costs);
+  skip_input_grads(costs, first_stages(schedule));
   const Cluster cluster = run_profile_cluster(profile, schedule.num_devices);
   const Program program =
       lower(schedule, costs, &cluster,

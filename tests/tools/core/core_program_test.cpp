@@ -42,12 +42,26 @@ TEST_CASE("what the core program lacks it says in one line, or hands to the laun
   scratch.write("train.sh", "torchrun pretrain_gpt.py --num-layers 4\n");
   scratch.write("graph.txt", "node1 -- Input0 -- forward_compute_time=0.000, backward_compute_time=0.000\n");
   std::filesystem::permissions(scratch.path() / "launcher", std::filesystem::perms::owner_all);
-  for (const std::string arguments :
-       {"advise run.json", "ask -", "campaign --help", "compare a.json b.json", "completion bash", "device measure",
-        "explore", "manual", "plan --network gpt2-small", "search -p 2", "stability", "trace run.json", "help plan",
-        "simulate 1f1b --network graph.txt", "simulate --job train.sh", "simulate train.sh",
-        "simulate 1f1b -p 2 -m 2 --network graph.txt --cluster h100-1x2",
-        "sweep 1f1b -p 2 -m 2 --network train.sh --cluster h100-1x2"}) {
+  for (const std::string arguments : {"advise run.json",
+                                      "ask -",
+                                      "campaign --help",
+                                      "compare a.json b.json",
+                                      "completion bash",
+                                      "device measure",
+                                      "explore",
+                                      "manual",
+                                      "plan --network gpt2-small",
+                                      "search -p 2",
+                                      "stability",
+                                      "trace run.json",
+                                      "help plan",
+                                      "simulate 1f1b --network graph.txt",
+                                      "simulate --job train.sh",
+                                      "simulate train.sh",
+                                      "simulate 1f1b -p 2 -m 2 --network graph.txt --cluster h100-1x2",
+                                      "sweep 1f1b -p 2 -m 2 --network train.sh --cluster h100-1x2",
+                                      "sweep 1f1b -p 2 -m 2 --network graph.txt",
+                                      "sweep 1f1b -p 2 -m 2 --network graph.txt --csv -"}) {
     CAPTURE(arguments);
     const CommandResult alone = run_command("plumbline-core " + arguments, scratch.path());
     CHECK(alone.status == 2);

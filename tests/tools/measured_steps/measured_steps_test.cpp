@@ -44,6 +44,14 @@ TEST_CASE("fields in quotes hold commas, quotes and line feeds; lines are counte
   CHECK_THROWS_AS(table.number(0, "b"), Error);
 }
 
+TEST_CASE("a table of more fields than any has is refused before they are stored") {
+  const std::string columns = std::string(999, ',') + "\n";
+  std::string text;
+  for (int row = 0; row < 1000; ++row) text += columns;
+  CHECK(CsvTable(text, "t.csv").size() == 999);
+  CHECK_THROWS_WITH_AS(CsvTable(text + ",", "t.csv"), "t.csv:1001: expected a table of at most 1000000 fields", Error);
+}
+
 TEST_CASE("step times come from the log, or from throughput by the batch") {
   CHECK(row_of(kLogged).step_s == 0.5);
   const std::string head = "a,s,GPT,24,1024,4096,16,16,1024,,,,,A100,8,1,8,1,1,1,1,6,144,24,1F1B,,,";
@@ -60,6 +68,9 @@ TEST_CASE("rows that are no steps, or do not say enough, are refused with the re
   row = row_of(kLogged);
   row.microbatch_size = 0;
   CHECK(refusal(row) == "batch is not stated");
+  row = row_of(kLogged);
+  row.layers = 4097;
+  CHECK(refusal(row) == "more than 4096 layers");
   row = row_of(kLogged);
   row.step_s = 0;
   CHECK(refusal(row) == "no step time or throughput is stated");

@@ -211,6 +211,51 @@ TEST_CASE("no command is faster than a proved plan of the same degrees, with or 
   CHECK(planned == fastest);
 }
 
+TEST_CASE("a plan of one place or two is as fast as the schedule alone on one place") {
+  const ScratchDirectory scratch;
+  const std::string job = " --network " + in_source("tests/tools/plans/data/seven-layers.json") + " --cluster " +
+                          in_source("tests/tools/plans/data/two-devices.json") + " --json - ";
+  const auto answered = [&](const std::string& command) {
+    return nlohmann::json::parse(run_command(command + job, scratch.path()).out);
+  };
+  const auto planned = answered(
+      "plumbline plan --batch 8 --tp 1 --dp 1,2 --pp 1,2 --microbatch-size 1 --zero 0 --recompute none,full "
+      "--schedule gis");
+  const auto alone = answered("plumbline simulate gis -p 1 -m 4 --dp 2 --partition 5,2 --summary");
+  CHECK(planned.at("proved") == true);
+  CHECK(planned.at("best")[0].at("step_time_ns") <= alone.at("step_time_ns"));
+}
+
+TEST_CASE("what a plan promises is what its command simulates to the nanosecond, and no less than its bound") {
+  const ScratchDirectory scratch;
+  const std::string example = in_source("tools/examples/a100_v100.json");
+  const std::string small = "--network " + in_source("tests/tools/plans/data/seven-layers.json") + " --cluster " +
+                            in_source("tests/tools/plans/data/two-devices.json");
+  for (const std::string& job :
+       {small + " --batch 8 --pp 2", std::string("--network gpt2-small --cluster h100-1x4 --batch 7 --pp 4"),
+        std::string("--network bert-48 --cluster v100-2x1 --batch 6 --pp 2"),
+        "--network gpt2-medium --cluster " + example + " --batch 8 --pp 3"}) {
+    std::int64_t fastest = 0;
+    for (const char* schedule : {"1f1b", "gpipe", "zb-h1", "zb-v", "1f1b,gpipe,zb-h1,zb-v"}) {
+      CAPTURE(job);
+      CAPTURE(schedule);
+      const CommandResult plan =
+          run_command("plumbline plan " + job + " --tp 1 --dp 1 --microbatch-size 1 --zero 0 " +
+                          "--recompute none -o best.json --json answer.json --schedule " + schedule,
+                      scratch.path());
+      REQUIRE(plan.status == 0);
+      const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);
+      const std::int64_t step = answer.at("best")[0].at("step_time_ns");
+      CHECK(printed_step(plan.out, scratch) == step);
+      CHECK(answer.at("bound_ns") <= step);
+      if (answer.at("proved") == true) CHECK(answer.at("bound_ns") == step);
+      const bool all = std::string(schedule).find(',') != std::string::npos;
+      if (all) CHECK(step <= fastest);
+      fastest = fastest == 0 ? step : std::min(fastest, step);
+    }
+  }
+}
+
 TEST_CASE("what would help is printed with the step time that it gives") {
   const ScratchDirectory scratch;
   const CommandResult plan = run_command(kPlan + "--explain", scratch.path());

@@ -139,6 +139,9 @@ TEST_CASE("a checkpoint of another run is refused by what differs, and a directo
   options.model.seed = 4;
   CHECK_THROWS_WITH_AS(train(options),
                        doctest::Contains("run.seed: the checkpoint was saved with '3', this run has '4'"), Error);
+  options.model.seed = 3;
+  options.optimization.optimizer.weight_decay = 0.75;  // the last of many numbers
+  CHECK_THROWS_WITH_AS(train(options), doctest::Contains("this run has 'weight decay 0.75'"), Error);
 }
 
 TEST_CASE("a damaged checkpoint is refused in one line") {
