@@ -237,9 +237,9 @@ Network shortened(Network network, std::size_t layers) {
 TEST_CASE("jobs of every kind cost what they cost before, by every way to divide and to compute them") {
   std::string text;
   const std::vector<std::pair<std::string, std::string>> machines{
-      {"gpt2-medium", "a100-4x8"}, {"llama3-8b", "h100-4x8"},    {"mixtral-8x7b", "h100-4x8"},
-      {"deepseek-v3", "h200-4x8"}, {"gpt-oss-120b", "b200-4x8"}, {"nemotron-3-nano", "mi300x-4x8"},
-      {"resnet-20", "v100-4x8"}};
+      {"gpt2-medium", "a100-4x8"},      {"llama3-8b", "h100-4x8"},    {"mixtral-8x7b", "h100-4x8"},
+      {"deepseek-v3", "h200-4x8"},      {"gpt-oss-120b", "b200-4x8"}, {"nemotron-3-nano", "mi300x-4x8"},
+      {"nemotron-3-super", "h100-4x8"}, {"resnet-20", "v100-4x8"}};
   for (const auto& [name, machine] : machines) {
     const Network network = shortened(load_network(name), 8);
     const Cluster cluster = load_cluster(machine);

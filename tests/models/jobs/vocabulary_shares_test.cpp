@@ -124,6 +124,20 @@ TEST_CASE("rows of a vocabulary that do not divide are rounded up, and rows of p
   CHECK(costs.memory[1] == StageMemory{});
 }
 
+TEST_CASE("collectives of the head go over the devices of all places, which may be in several nodes") {
+  const Network network = load_network("gpt2-medium");
+  const Partition layers = equal_partition(without_vocabulary(network), 2);
+  VocabularyStages stages = two_shares();
+  const auto added = [&](const char* machine) {
+    const Cluster cluster = load_cluster(machine);
+    stages.at_once = false;
+    const JobCosts apart = vocabulary_job_costs(network, layers, {cluster, 2}, {}, stages);
+    stages.at_once = true;
+    return vocabulary_job_costs(network, layers, {cluster, 2}, {}, stages).costs.times[2].f - apart.costs.times[2].f;
+  };
+  CHECK(2 * added("a100-2x1") > 3 * added("a100-1x2"));
+}
+
 TEST_CASE("a vocabulary is divided only of a network with embedding and head") {
   const Network network = load_network("resnet-50");
   CHECK_THROWS_WITH_AS(without_vocabulary(network),

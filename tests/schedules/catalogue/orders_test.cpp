@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <span>
 #include <sstream>
 #include <string>
@@ -44,6 +45,11 @@ StageCosts unlike_costs(std::int32_t num_stages) {
   return costs;
 }
 
+/// Backwards whose input gradients take long, without time between devices.
+StageCosts short_weights(std::int32_t num_stages) {
+  return abstract_costs("F=3,I=7,W=1", "F=5,I=1,W=-6", {.num_stages = num_stages});
+}
+
 /// Words that an option offers, and numbers and lists for it.
 std::vector<std::string> values_of(const ScheduleOption& option) {
   std::vector<std::string> values;
@@ -52,6 +58,44 @@ std::vector<std::string> values_of(const ScheduleOption& option) {
   for (const char* more : {"0", "1", "2", "3", "4", "6", "2,1", "1,2,3", "1-2-1", "2-2", "1-1-1-1"})
     values.emplace_back(more);
   return values;
+}
+
+/// A few values of an option beside another one.
+std::vector<std::string> some_values_of(const ScheduleOption& option) {
+  if (option.name == "model") return {"2x16x64x2x100"};
+  if (option.name == "tokens") return {"32"};
+  std::vector<std::string> values{"2"};
+  std::istringstream words{std::string(option.values)};
+  for (std::string word; std::getline(words, word, '|');) {
+    if (word.size() > 1 && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos)
+      values.push_back(word);
+  }
+  values.emplace_back("3");
+  return values;
+}
+
+/// What two options make together. Options of slices need a length of the sequence and a model.
+std::string sum_of_pairs(const ScheduleSpec& spec) {
+  TextSum sum;
+  std::map<std::string, std::string> needed;
+  for (const ScheduleOption& option : spec.options) {
+    if (option.name == "model" || option.name == "tokens")
+      needed[std::string(option.name)] = some_values_of(option).front();
+  }
+  const auto options = spec.all_options();
+  for (std::size_t one = 0; one < options.size(); ++one) {
+    for (std::size_t other = one + 1; other < options.size(); ++other) {
+      for (const std::string& first : some_values_of(options[one])) {
+        for (const std::string& second : some_values_of(options[other])) {
+          ScheduleParams params{.num_devices = 4, .num_microbatches = 8, .options = needed};
+          params.options[std::string(options[one].name)] = first;
+          params.options[std::string(options[other].name)] = second;
+          sum.add(made(spec, params));
+        }
+      }
+    }
+  }
+  return sum.text();
 }
 
 std::string lines_of(const ScheduleSpec& spec) {
@@ -68,11 +112,15 @@ std::string lines_of(const ScheduleSpec& spec) {
     for (const std::int64_t updates : {1, 2, 3}) {
       sum.add(made(spec, {.num_devices = p, .num_microbatches = 6, .updates = updates}));
     }
-    for (const double limit : {0.0, 8e6, 2e7}) {
-      sum.add(made(spec, {.num_devices = p, .num_microbatches = 9, .costs = unlike_costs, .memory_limit = limit}));
+    for (const double limit : {0.0, 6e6, 8e6, 1.2e7, 2e7, 5e7}) {
+      for (const std::int64_t m : {3, 9}) {
+        sum.add(made(spec, {.num_devices = p, .num_microbatches = m, .costs = unlike_costs, .memory_limit = limit}));
+      }
+      sum.add(made(spec, {.num_devices = p, .num_microbatches = 6, .costs = short_weights, .memory_limit = limit}));
     }
     text += name + " on " + std::to_string(p) + ": " + sum.text() + "\n";
   }
+  text += name + " by two options: " + sum_of_pairs(spec) + "\n";
   for (const ScheduleOption& option : spec.all_options()) {
     TextSum sum;
     for (const std::string& value : values_of(option)) {

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/document/action_text.hpp"
 #include "schedules/document/methods.hpp"
 #include "schedules/document/schedule_io.hpp"
@@ -82,6 +83,31 @@ TEST_CASE("the formats of other systems are read, or refused, as they were, with
 
 TEST_CASE("rules of phases are read, or refused, as they were, with every edit of a letter") {
   check_corpus_lines(corpus_lines("phase_rules", rules_read), "readers/phases.txt");
+}
+
+TEST_CASE("documents and lists of the catalogue are read, or refused, as they were, with every edit of a letter") {
+  std::string lines;
+  for (const char* name : {"tspipe", "seq1f1b", "pipemare", "chimera", "pipeoffload", "tawpipe", "1f1b-vocab",
+                           "hetpipe", "1f1b-overlap", "diffusionpipe"}) {
+    const Schedule schedule = generate(name, {.num_devices = 2, .num_microbatches = 4});
+    for (const bool json : {true, false}) {
+      TextSum sum;
+      int good = 0;
+      for_each_edit_of(
+          json ? schedule_to_json(schedule) : schedule_to_text(schedule), 240, [&](const std::string& text) {
+            try {
+              const Schedule read = json ? schedule_from_json(text, "x.json") : schedule_from_text(text, "x.txt");
+              sum.add(written(read));
+              ++good;
+            } catch (const Error& error) {
+              sum.add(error.what());
+            }
+          });
+      lines += std::string(name) + (json ? " as JSON: " : " as text: ") + std::to_string(good) + " read, " +
+               sum.text() + "\n";
+    }
+  }
+  CHECK(lines == golden("readers/catalogue.txt", lines));
 }
 
 }  // namespace plumb::testing

@@ -212,6 +212,16 @@ TEST_CASE("what needs more than its rows and one value for each action is not wr
   CHECK_FALSE(is_written(reduced, costs, {.messages = true}));
 }
 
+TEST_CASE("lists of a hundred million microbatches are written as they are folded") {
+  for (const char* name : {"gpipe", "1f1b", "zb-h1", "eager-1f1b"}) {
+    CAPTURE(name);
+    const Schedule schedule = generate(name, {.num_devices = 4, .num_microbatches = 100'000'000});
+    const auto written = lower_written(schedule, written_costs(schedule));
+    REQUIRE(written.has_value());
+    CHECK(written->program.instrs.size() < 1000);
+  }
+}
+
 TEST_CASE("values that are taken in another order than they are given have no stream") {
   CHECK(is_written(written_schedule({"0F0 0F1 0B0 0B1 0U0", "1F0 1F1 1B0 1B1 1U0"}, 2)));
   CHECK_FALSE(is_written(written_schedule({"0F0 0F1 0B0 0B1 0U0", "1F1 1F0 1B0 1B1 1U0"}, 2)));
