@@ -192,6 +192,9 @@ TEST_CASE("what needs more than its rows and one value for each action is not wr
   CHECK_FALSE(changed([](Schedule& s) { s.devices[0].actions.pop_back(); }));  // its updates are left to us
   CHECK_FALSE(changed([](Schedule& s) { s.devices[1].actions.pop_back(); }));
   CHECK_FALSE(changed([](Schedule& s) { s.devices[0].repeats[0].count = 0; }));
+  CHECK_FALSE(changed([](Schedule& s) {
+    for (DeviceList& list : s.devices) list.repeats[0].count = list.repeats[1].count = 0;
+  }));
   CHECK_FALSE(changed([](Schedule& s) { s.devices[0].repeats[1].end = 1; }));
   CHECK_FALSE(changed([](Schedule& s) { s.devices[0].repeats[0].advance.microbatch = 2; }));  // no such microbatches
   CHECK_FALSE(changed([](Schedule& s) { s.devices[1].repeats[0] = {0, 1, 4, {-1, 0, 0}}; }));
