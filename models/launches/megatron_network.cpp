@@ -260,7 +260,6 @@ std::vector<bool> sparse_layers(const Settings& settings, std::int64_t layers, b
   std::vector<bool> sparse;
   std::string text;
   for (const std::string& word : settings.list(kName)) text += word + ",";
-  std::erase_if(text, [](char c) { return c == ' ' || c == '(' || c == ')' || c == '\'' || c == '"'; });
   while (text.ends_with(',')) text.pop_back();
   const bool one_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const std::int64_t every = settings.has(kName) && one_number ? settings.whole(kName, 1) : 1;

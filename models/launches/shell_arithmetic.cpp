@@ -25,24 +25,26 @@ class ShellArithmetic {
   }
 
  private:
+  static constexpr int kPower = 7;  ///< strength of the operator that is read from the right: 2**3**2 is 2**9
+
   struct Operator {
     std::string_view text;
     int strength = 0;
   };
   /// Longer ones first.
-  static constexpr std::array<Operator, 13> kOperators{{{"**", 6},
-                                                        {"==", 2},
-                                                        {"!=", 2},
-                                                        {"<=", 3},
-                                                        {">=", 3},
-                                                        {"&&", 1},
+  static constexpr std::array<Operator, 13> kOperators{{{"**", kPower},
+                                                        {"==", 3},
+                                                        {"!=", 3},
+                                                        {"<=", 4},
+                                                        {">=", 4},
+                                                        {"&&", 2},
                                                         {"||", 1},
-                                                        {"<", 3},
-                                                        {">", 3},
-                                                        {"+", 4},
-                                                        {"-", 4},
-                                                        {"*", 5},
-                                                        {"/", 5}}};
+                                                        {"<", 4},
+                                                        {">", 4},
+                                                        {"+", 5},
+                                                        {"-", 5},
+                                                        {"*", 6},
+                                                        {"/", 6}}};
 
   void skip_spaces() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
@@ -50,7 +52,7 @@ class ShellArithmetic {
 
   Operator operator_here() {
     skip_spaces();
-    if (at_ < text_.size() && text_[at_] == '%') return {"%", 5};
+    if (at_ < text_.size() && text_[at_] == '%') return {"%", 6};
     for (const Operator& one : kOperators) {
       if (text_.substr(at_).starts_with(one.text)) return one;
     }
@@ -63,7 +65,7 @@ class ShellArithmetic {
       const Operator one = operator_here();
       if (one.text.empty() || one.strength <= least) break;
       at_ += one.text.size();
-      const auto right = sum_of(one.strength);
+      const auto right = sum_of(one.strength == kPower ? kPower - 1 : one.strength);
       if (!right) return std::nullopt;
       left = applied(one.text, *left, *right);
     }

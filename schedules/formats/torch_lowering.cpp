@@ -119,7 +119,7 @@ class MadeValues {
   }
 
   std::size_t microbatches_;
-  std::size_t parts_ = 1;  ///< the whole, then slices
+  std::size_t parts_ = 2;  ///< the whole, then slices, of which a microbatch that is not cut has one
   std::vector<bool> made_;
 };
 

@@ -97,8 +97,8 @@ class CausalOrder final : public RunTimeRule {
       task.forward = false;
       const Ticks end = now + times_.forward[d];
       const bool turns = device == last;
-      post(turns ? end : end + times_.transfer, turns ? device : device + 1,
-           action_of(turns ? device : device + 1, turns ? Op::kB : Op::kF, subnet));
+      const std::int32_t to = turns ? device : device + 1;
+      post(turns ? end : end + times_.transfer, to, action_of(to, turns ? Op::kB : Op::kF, subnet));
       return {action_of(device, Op::kF, subnet), times_.forward[d]};
     }
     const Ticks end = now + times_.backward[d];

@@ -57,7 +57,8 @@ GisOrder gis_order(std::string_view name, const ScheduleParams& params, const Pa
   }
   const auto chunks = static_cast<std::int32_t>(costs.stages.size()) / params.num_devices;
   std::int64_t least = (p + 1) / 2;
-  while (least < p && chunks * least * longest < std::max(forwards, backwards)) ++least;
+  while (chunks * least * longest < std::max(forwards, backwards))
+    ++least;  // at most p: they are sums over p x chunks stages
   const std::int64_t group = whole_number(name, params, "group", p);
   require(least <= group && group <= p, name,
           "group (" + std::to_string(group) + ") must be from " + std::to_string(least) + " to num_devices (" +

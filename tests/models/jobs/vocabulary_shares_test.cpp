@@ -73,6 +73,71 @@ TEST_CASE("shares that are computed at once take the time of their collectives a
   CHECK(at_once.costs.times[0] == apart.costs.times[0]);
 }
 
+TEST_CASE("parts of microbatches cost every stage what its place in the chain does, and the loss nothing") {
+  const Network network = load_network("llama3-8b");
+  const Partition layers = equal_partition(without_vocabulary(network), 2);
+  StageCosts chain;
+  for (Ticks f = 1; f <= 4; ++f) chain.times.push_back({.f = f});  // embedding, two stages of layers, head
+  chain.part = [](StageId stage, const Part&, const StageTimes& times) {
+    StageTimes of_part = times;
+    of_part.f = 10 * of_part.f + static_cast<Ticks>(index(stage));
+    return PartCosts{of_part, {}};
+  };
+  chain.tied = {{StageId{0}, StageId{3}, 8}};
+  const StageCosts costs = dealt_out(chain, two_shares(), network, {1, 16});
+  REQUIRE(costs.times.size() == 7);
+  const std::vector<Ticks> whole{2, 3, 4, 4, 1, 1, 0};
+  const std::vector<Ticks> parts{21, 32, 43, 43, 10, 10, 0};
+  for (std::size_t stage = 0; stage < whole.size(); ++stage) {
+    CAPTURE(stage);
+    CHECK(costs.times[stage].f == whole[stage]);
+    CHECK(costs.part(StageId{static_cast<std::int32_t>(stage)}, {}, costs.times[stage]).times.f == parts[stage]);
+  }
+  CHECK(costs.tied == std::vector<TiedWeight>{{StageId{4}, StageId{2}, 8}, {StageId{5}, StageId{3}, 8}});
+  CHECK(around_layers(layers).bounds ==
+        std::vector<std::size_t>{0, 1, 1 + layers.bounds[1], 1 + layers.bounds[2], 2 + layers.bounds[2]});
+}
+
+TEST_CASE("rows of a vocabulary that do not divide are rounded up, and rows of positions stay with the first layers") {
+  Network network = load_network("gpt2-medium");
+  const std::int64_t rows = network.layers.front().vocabulary;
+  REQUIRE(network.layers.front().positions == 1024);
+  for (const std::int64_t shares : {1, 2, 3, 4}) {
+    const Network share = with_vocabulary_share(network, static_cast<std::size_t>(shares));
+    CHECK(share.layers.front().vocabulary == (rows + shares - 1) / shares);
+    CHECK(share.layers.back().vocabulary * shares >= rows);
+    CHECK((share.layers.back().vocabulary - 1) * shares < rows);
+  }
+  const Network share = with_vocabulary_share(network, 2);
+  StageCosts chain;
+  chain.times.resize(4);
+  chain.memory.resize(4);
+  const std::int64_t all = share.layers.front().vocabulary + 1024;
+  chain.memory[0] = {.weight_bytes = 2 * all, .gradient_bytes = 4 * all, .optimizer_bytes = 12 * all};
+  const StageCosts costs = dealt_out(chain, two_shares(), network, {1, 16});
+  CHECK(costs.memory[4].weight_bytes == 2 * share.layers.front().vocabulary);
+  CHECK(costs.memory[4].gradient_bytes == 4 * share.layers.front().vocabulary);
+  CHECK(costs.memory[5].optimizer_bytes == 12 * share.layers.front().vocabulary);
+  CHECK(costs.memory[0].weight_bytes == 2 * 1024);
+  CHECK(costs.memory[0].gradient_bytes == 4 * 1024);
+  CHECK(costs.memory[0].optimizer_bytes == 12 * 1024);
+  CHECK(costs.memory[1] == StageMemory{});
+}
+
+TEST_CASE("collectives of the head go over the devices of all places, which may be in several nodes") {
+  const Network network = load_network("gpt2-medium");
+  const Partition layers = equal_partition(without_vocabulary(network), 2);
+  VocabularyStages stages = two_shares();
+  const auto added = [&](const char* machine) {
+    const Cluster cluster = load_cluster(machine);
+    stages.at_once = false;
+    const JobCosts apart = vocabulary_job_costs(network, layers, {cluster, 2}, {}, stages);
+    stages.at_once = true;
+    return vocabulary_job_costs(network, layers, {cluster, 2}, {}, stages).costs.times[2].f - apart.costs.times[2].f;
+  };
+  CHECK(2 * added("a100-2x1") > 3 * added("a100-1x2"));
+}
+
 TEST_CASE("a vocabulary is divided only of a network with embedding and head") {
   const Network network = load_network("resnet-50");
   CHECK_THROWS_WITH_AS(without_vocabulary(network),

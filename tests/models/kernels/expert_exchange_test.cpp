@@ -66,6 +66,22 @@ TEST_CASE("expert ranks are taken from tensor and data ranks inside a node first
   CHECK(divided.nodes == 2);
 }
 
+TEST_CASE(
+    "an exchange takes the longer of what stays in a node and what leaves it, and nothing where there is no such way") {
+  const ExpertExchange exchange{.bytes = 8, .copies = 3, .experts = 8, .dispatcher = Dispatcher::kAllToAll};
+  const auto takes = [&](std::int64_t per_node, std::int64_t nodes, double inside, double between) {
+    return exchange_seconds(exchange,
+                            {.per_node = per_node, .nodes = nodes, .inside = {0, inside}, .between = {0, between}});
+  };
+  CHECK(takes(2, 2, 1, 2) == doctest::Approx(6));  // 6 bytes inside, 12 between
+  CHECK(takes(2, 2, 6, 2) == doctest::Approx(6));
+  CHECK(takes(2, 2, 6, 3) == doctest::Approx(4));
+  CHECK(takes(4, 1, 100, 1) == doctest::Approx(0.18));
+  CHECK(takes(1, 4, 1, 100) == doctest::Approx(0.18));
+  CHECK(takes(1, 1, 1, 1) == 0);
+  CHECK(takes(2, 1, 1, 1) == doctest::Approx(12));
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();

@@ -47,6 +47,10 @@ TEST_CASE("a layout in letters or in names has as many layers in each stage") {
   CHECK(megatron_stage_units(layout("[['embedding','decoder'],['decoder','decoder','mtp'],['loss']]"), 4, 3, 1) ==
         Units{1, 3, 0});
   CHECK(megatron_stage_units(layout("[[embedding],[],[decoder,loss]]"), 1, 3, 1) == Units{0, 0, 1});
+  for (const char* quoted : {"\"Et|ttL\"", "'Et|ttL'", " E t | t t L ", "Et\"|'t tL"}) {
+    CAPTURE(quoted);
+    CHECK(megatron_stage_units(layout(quoted), 3, 2, 1) == Units{1, 2});
+  }
   CHECK(megatron_chunks(layout("Et|t|t|tL"), 4, 2) == 2);
   CHECK(megatron_chunks(layout("Et|t|t|tL"), 4, 4) == 1);
   const auto told = [](const std::string& text, std::int64_t pipeline) {

@@ -179,4 +179,14 @@ TEST_CASE("messages of a traced run take the time that they took beside each oth
   CHECK(cluster.shared_links[0].bytes_per_s == doctest::Approx(1.5 * route.bytes_per_s));
 }
 
+TEST_CASE("a backward that the run split is not said to be fused, even where its I is nothing but what is inside") {
+  RunProfile profile = split_run();
+  profile.stages = {{.f = took(110), .i = took(20), .w = took(330)}};
+  const RunCosts costs = run_profile_costs(profile, 1);
+  CHECK(costs.notes.empty());
+  CHECK(costs.costs.times[0].i == 20);
+  CHECK(costs.costs.times[0].w == 330);
+  CHECK(run_profile_costs(fused_run(), 1).notes.size() == 1);
+}
+
 TEST_SUITE_END();

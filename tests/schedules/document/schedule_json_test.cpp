@@ -247,6 +247,47 @@ TEST_CASE("numbers of parameters keep their kind") {
   CHECK(std::holds_alternative<std::string>(schedule.parameters.at("d")));
 }
 
+TEST_CASE("a repeat block moves microbatches and updates by their own steps, from 0 up to 2147483647 and no further") {
+  const auto told = [](const std::string& action, std::int64_t count, const std::string& advance) {
+    const std::string text = R"({"format": "plumbline-schedule", "version": 1, "name": "x", "parameters": {},
+      "num_devices": 1, "num_stages": 1, "num_microbatches": 1, "microbatches_per_update": 1, "placement": [[[0]]],
+      "weights": {"policy": "flush"}, "devices": [[{"repeat": )" +
+                             std::to_string(count) + R"(, "advance": )" + advance + R"(, "actions": [")" + action +
+                             R"("]}]]})";
+    return error_message([&] { schedule_from_json(text, "x.json"); });
+  };
+  const std::string refused = "the repeat blocks around it move an index out of 0 .. 2147483647";
+  const auto leaves = [&](const std::string& action, std::int64_t count, const std::string& advance) {
+    const std::string text = told(action, count, advance);
+    if (!text.empty()) CHECK(text.find("out of 0 .. 2147483647") != std::string::npos);
+    return !text.empty();
+  };
+  for (const std::string op : {"F", "B", "U", "V"}) {
+    CAPTURE(op);
+    const bool updates = op == "U" || op == "V";
+    const auto by = [&](std::int64_t own) {
+      return std::string(R"({"microbatch": )") + std::to_string(updates ? 0 : own) + R"(, "update": )" +
+             std::to_string(updates ? own : 0) + "}";
+    };
+    CHECK_FALSE(leaves("0" + op + "0", 2, by(2147483647)));
+    CHECK(leaves("0" + op + "1", 2, by(2147483647)));
+    CHECK_FALSE(leaves("0" + op + "1", 2, by(-1)));
+    CHECK(leaves("0" + op + "0", 2, by(-1)));
+    CHECK_FALSE(leaves("0" + op + "0", 1, by(-1)));
+    CHECK_FALSE(leaves("0" + op + "2147483646", 2, by(1)));
+    CHECK(leaves("0" + op + "2147483646", 3, by(1)));
+    CHECK_FALSE(leaves("0" + op + "2147483647", 1, by(1)));
+    CHECK_FALSE(leaves("0" + op + "2147483647", 7, by(0)));
+  }
+  CHECK(told("0F2147483647", 2, "1").find(refused) != std::string::npos);
+  CHECK(told("0F2147483646+2147483647", 1, "1") == "");
+  CHECK(leaves("0F2147483645+2147483646", 3, "1"));
+  CHECK(leaves("0F0.0", 2, R"({"slice": -1})"));
+  CHECK_FALSE(leaves("0F0.1", 2, R"({"slice": -1})"));
+  CHECK_FALSE(leaves("0F0.32766", 2, R"({"slice": 1})"));
+  CHECK(leaves("0F0.32767", 2, R"({"slice": 1})"));
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();

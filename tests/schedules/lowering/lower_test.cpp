@@ -373,6 +373,53 @@ TEST_CASE("§3.2: updates that a document leaves out come after its own reductio
   CHECK(lane == "0F0 0B0 0REDUCE_GRAD 1:1F1 1:1B1 1:1REDUCE_GRAD 0U0 1:1U0 ");
 }
 
+TEST_CASE("edges between stages follow the layers of a network: what is given is taken, and what is taken is given") {
+  Schedule schedule = chain({"0F0 0B0", "1F0 1B0", "2F0 2B0"}, 1);
+  StageCosts costs = costs_for(schedule);
+  costs.from_network = true;
+  costs.memory.assign(3,
+                      StageMemory{.input_bytes = 8, .output_bytes = 8, .output_grad_bytes = 4, .input_grad_bytes = 4});
+  costs.memory[0].input_bytes = costs.memory[0].input_grad_bytes = 0;
+  costs.memory[2].output_bytes = costs.memory[2].output_grad_bytes = 0;
+  using Edges = std::vector<std::pair<StageId, StageId>>;
+  const auto told = [&](const Edges& edges) {
+    schedule.stage_edges = edges;
+    try {
+      lower(schedule, costs);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string begin = "schedule 'by hand': stage_edges: ";
+  const std::string end = "; expected edges that follow the layers of the network";
+  const Edges whole{{StageId{0}, StageId{1}}, {StageId{1}, StageId{2}}};
+  CHECK(told(whole) == "");
+  CHECK(told({{StageId{0}, StageId{1}}}) == begin + "none leads on from stage 1, which gives 8 bytes" + end);
+  CHECK(told({{StageId{1}, StageId{2}}}) == begin + "none leads on from stage 0, which gives 8 bytes" + end);
+  CHECK(told({{StageId{0}, StageId{2}}, {StageId{1}, StageId{2}}}) ==
+        begin + "none leads to stage 1, which takes 8 bytes" + end);
+  costs.memory[1].input_bytes = 6;
+  CHECK(told(whole) == begin + "stage 0 gives 8 bytes to stage 1, which takes 6 bytes" + end);
+  costs.memory[1].input_bytes = 8;
+  costs.memory[1].input_grad_bytes = 6;
+  CHECK(told(whole) == begin + "stage 0 gives 8 bytes to stage 1, which takes 8 bytes" + end);
+  costs.memory[1].input_grad_bytes = 4;
+  costs.memory[0].input_grad_bytes = 3;  // a gradient is something that a stage takes, too
+  CHECK(told(whole) == begin + "none leads to stage 0, which takes 3 bytes" + end);
+  costs.from_network = false;
+  CHECK(told(whole) == "");
+}
+
+TEST_CASE("costs and memory are for as many stages as the schedule has") {
+  const Schedule schedule = chain({"0F0 0B0", "1F0 1B0"}, 1);
+  StageCosts costs = costs_with_memory(schedule);
+  costs.memory.pop_back();
+  CHECK_THROWS_WITH_AS(lower(schedule, costs), "schedule 'by hand': memory of 1 stages given; expected 2", Error);
+  costs.times.pop_back();
+  CHECK_THROWS_WITH_AS(lower(schedule, costs), "schedule 'by hand': costs of 1 stages given; expected 2", Error);
+}
+
 TEST_CASE("what no executor can honour is refused by name") {
   Schedule small = chain({"0F0 0B0", "1F0 1B0"}, 1);
   const Cluster cluster = cluster_of(1);

@@ -12,6 +12,7 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
+#include "schedules/lowering/lower.hpp"
 #include "tests/support/versions_read.hpp"
 #include "tests/support/written_schedule.hpp"
 
@@ -239,6 +240,32 @@ TEST_CASE("a flushing stage among asynchronous ones reads the version of its own
   for (std::int64_t k = 0; k < 4; ++k) {
     CHECK(reads.forward.at({k, 1}) == k);
     CHECK(reads.backward.at({k, 1}) == k);
+  }
+}
+
+TEST_CASE("every pass is told the version that the forward of its microbatch read, for asynchronous schedules") {
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (spec.synchronous) continue;
+    const Schedule schedule = generate(spec.name, {.num_devices = 2, .num_microbatches = 4, .updates = 3});
+    StageCosts costs;
+    costs.times.assign(static_cast<std::size_t>(schedule.num_stages), StageTimes{.f = 1, .b = 2, .i = 1, .w = 1});
+    const Program program = lower(schedule, costs);
+    REQUIRE(program.asynchronous);
+    CAPTURE(spec.name);
+    const std::vector<std::int32_t> versions = forward_versions(program);
+    REQUIRE(versions.size() == program.size());
+    std::map<std::pair<std::uint32_t, MicrobatchId>, std::int32_t> read;
+    for (InstrIndex at = 0; at < program.size(); ++at) {
+      const Action& action = program.instrs[at].action;
+      const std::uint32_t holder = program.rows[program.instrs[at].row].holder;
+      if (action.op == Op::kF) {
+        for (std::int32_t more = 0; more <= action.merged; ++more) {
+          read[{holder, MicrobatchId{static_cast<std::int32_t>(action.microbatch) + more}}] = program.version_read[at];
+        }
+      }
+      const bool is_pass = action.op == Op::kF || is_backward(action.op) || action.op == Op::kW || action.op == Op::kR;
+      CHECK(versions[at] == (is_pass ? read.at({holder, action.microbatch}) : -1));
+    }
   }
 }
 

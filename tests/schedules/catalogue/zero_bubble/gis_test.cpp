@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
 #include "tests/support/device_span.hpp"
@@ -56,6 +57,21 @@ TEST_CASE("gis takes any number of microbatches, and groups from half of the dev
   CHECK(message("2") == "gis: group (2) must be from 3 to num_devices (5)");
   CHECK(message("6") == "gis: group (6) must be from 3 to num_devices (5)");
   CHECK(message("3").empty());
+}
+
+TEST_CASE("groups of gis are so large that a group's work is as long as the way through the pipeline, and no larger") {
+  // F 6, I and W 1: a microbatch takes 8 of a stage, and 6 x 4 to the last one, so three of them suffice.
+  const auto told = [](const char* group) {
+    return error_message([&] {
+      ScheduleParams params{.num_devices = 4, .num_microbatches = 12, .options = {{"group", group}}};
+      params.costs = [](std::int32_t stages) { return abstract_costs("F=6,I=1,W=1", "", {.num_stages = stages}); };
+      generate("gis", params);
+    });
+  };
+  CHECK(told("5") == "gis: group (5) must be from 3 to num_devices (4)");
+  CHECK(told("4") == "");
+  CHECK(told("3") == "");
+  CHECK(told("2") == "gis: group (2) must be from 3 to num_devices (4)");
 }
 
 TEST_CASE("pipeoffload keeps no more than the released scheduler was seen to keep") {
