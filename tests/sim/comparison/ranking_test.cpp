@@ -70,6 +70,19 @@ TEST_CASE("configurations measured in another order than predicted are found, cl
   CHECK(rank_runs(Pairs{{fast, longer}, {longer, fast}}).compared == 0);
 }
 
+TEST_CASE("predictions that are apart by the margin are not held to an order, those that are further are") {
+  const Timeline fast = run_of("fast", {10, 10, 10});
+  const Timeline slow = run_of("slow", {12.5, 12.5, 12.5});
+  const auto compared = [&](const Timeline& one, const Timeline& other, double margin) {
+    const Ranking ranking = rank_runs(Pairs{{one, slow}, {other, fast}}, {.margin = margin});
+    CHECK(ranking.wrong == ranking.compared);
+    return ranking.compared;
+  };
+  CHECK(compared(fast, fast, 0) == 0);
+  CHECK(compared(fast, slow, 0.25) == 0);  // 12.5 is 10 and a quarter
+  CHECK(compared(fast, slow, 0.2499) == 1);
+}
+
 TEST_CASE("the bound is compared with the worse end of the interval; warm-up and strays are counted") {
   const Timeline predicted = run_of("s", {10});
   const Timeline measured = run_of("s", {30, 10.1, 10.1, 10.1, 10.2, 10.1, 10.0, 10.1, 14, 10.1});
