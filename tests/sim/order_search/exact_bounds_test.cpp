@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -213,6 +214,107 @@ TEST_CASE("bounds of orders are the largest of work, kinds, memory and stash tim
     by_memory += bound > without_memory ? 1 : 0;
   }
   CHECK(by_memory > 10);
+}
+
+namespace {
+
+/// Work of a kind: so much of it in all, `time` for every `stash` of memory; no stash: it needs none.
+struct MeasuredWork {
+  Ticks time = 0;
+  std::int64_t stash = 0;
+  Ticks all = 0;
+};
+
+/// The most work that fits into `room`, the best for its memory first; a part of a block counts as that part.
+Ticks most_in(std::vector<MeasuredWork> items, std::int64_t room) {
+  std::ranges::stable_sort(items, [](const MeasuredWork& a, const MeasuredWork& b) {
+    return a.stash == 0 ? b.stash != 0 : b.stash != 0 && a.time * b.stash > b.time * a.stash;
+  });
+  Ticks sum = 0;
+  for (const MeasuredWork& item : items) {
+    if (item.stash == 0) {
+      sum += item.all;
+      continue;
+    }
+    const Ticks part = std::min(item.all, (item.time * room + item.stash - 1) / item.stash);
+    sum += part;
+    if (item.time > 0) room -= std::min(room, item.stash * part / item.time);
+  }
+  return sum;
+}
+
+/// Of what frees memory on a device, by stage: the most work for what a microbatch still keeps before it; without
+/// limit where the passes of the stage do not follow each other.
+MeasuredWork kept_for_rest(const BlockProblem& problem, const std::vector<std::int32_t>& rest, std::int64_t kept,
+                           std::int64_t m) {
+  Ticks left = 0;
+  for (const std::int32_t b : rest) left += problem.block(b).time;
+  const MeasuredWork free{0, 0, m * left};
+  MeasuredWork best{-1, 1, m * left};
+  for (std::size_t k = 0; k < rest.size(); ++k) {
+    const auto& inputs = problem.block(rest[k]).inputs;
+    const bool follows = k == 0 || std::ranges::any_of(inputs, [&](const WorkBlock::Input& input) {
+                           return input.block == rest[k - 1];
+                         });
+    if (!follows || kept <= 0) return free;
+    if (left * best.stash > best.time * kept) best = {left, kept, free.all};
+    kept += problem.block(rest[k]).stash;
+    left -= problem.block(rest[k]).time;
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "windows: what memory lets a device do before its first block that takes nothing, and behind its last that does") {
+  std::mt19937 random(52);
+  int before_counts = 0;
+  int behind_counts = 0;
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    BlockProblem problem = drawn_problem(random, round % 3 > 0);
+    for (std::int64_t& limit : problem.limits) limit = in_range(random, 3, 18);
+    const std::int64_t m = in_range(random, 1, 8);
+    const auto on = blocks_by_device(problem);
+    Ticks bound = 0;
+    for (std::size_t d = 0; d < on.size(); ++d) {
+      constexpr Ticks kNone = std::numeric_limits<Ticks>::max();
+      std::array<Ticks, 4> least{kNone, kNone, kNone,
+                                 kNone};  // heads of all and of the rest, tails of all and of takers
+      std::vector<MeasuredWork> takers;
+      std::map<StageId, std::vector<std::int32_t>> rest;
+      std::map<StageId, std::int64_t> taken;
+      Ticks all = 0;
+      Ticks of_takers = 0;
+      for (const std::int32_t b : on[d]) {
+        const WorkBlock& block = problem.block(b);
+        const bool takes = block.stash > 0;
+        least[0] = std::min(least[0], before_start(problem, b));
+        least[2] = std::min(least[2], after_end(problem, b));
+        Ticks& own = least[takes ? 3 : 1];
+        own = std::min(own, takes ? after_end(problem, b) : before_start(problem, b));
+        all += m * block.time;
+        if (takes) takers.push_back({block.time, block.stash, m * block.time});
+        if (takes) of_takers += m * block.time;
+        if (takes) taken[block.action.stage] += block.stash;
+        if (!takes) rest[block.action.stage].push_back(b);
+      }
+      if (least[1] == kNone || least[3] == kNone) continue;
+      std::vector<MeasuredWork> others;
+      for (const auto& [stage, blocks] : rest) others.push_back(kept_for_rest(problem, blocks, taken[stage], m));
+      const Ticks before = most_in(takers, problem.limits[d]);
+      const Ticks behind = most_in(others, problem.limits[d]);
+      const std::array<Ticks, 3> found{least[1] + all - before + least[2], least[0] + all - behind + least[3],
+                                       before < of_takers ? least[1] + all - before - behind + least[3] : 0};
+      bound = std::max(bound, std::ranges::max(found));
+      before_counts += found[0] == bound ? 1 : 0;
+      behind_counts += found[2] == bound && found[2] > found[1] ? 1 : 0;
+    }
+    CHECK(least_by_windows(problem, m) == bound);
+  }
+  CHECK(before_counts > 20);
+  CHECK(behind_counts > 5);
 }
 
 TEST_CASE("with pairs a device's work is half of the cheapest partners of all its passes, of all ways to choose them") {

@@ -97,13 +97,13 @@ TEST_CASE("pipedream's released program is its recursion, with every option, on 
         PlainProgram plain{problem, chain};
         plain.straight = option == "straight";
         plain.fewer = option == "fewer" || option == "all";
-        if (option == "compression" || option == "all") plain.compression = 2.5;
+        if (option == "compression" || option == "all") plain.compression = 0.05;
         if (option == "memory" || option == "all")
           plain.memory = 0.75 * real(chain.parameters(0, 5) + chain.activations(0, 5));
         problem.options.clear();
         if (plain.straight) problem.options["straight"] = "1";
         if (plain.fewer) problem.options["fewer"] = "1";
-        if (plain.compression > 0) problem.options["compression"] = "2.5";
+        if (plain.compression > 0) problem.options["compression"] = "0.05";
         if (plain.memory > 0) problem.options["memory"] = std::to_string(plain.memory);
         const std::size_t top = problem.levels.size() - 1;
         check_claim(claim_or_nothing("pipedream-program", problem), plain.best(top, 0, 5, problem.levels[top].count));
@@ -124,7 +124,7 @@ TEST_CASE("the stages of pipedream's plans take what they claim, of one level an
       CAPTURE(option);
       PlanProblem problem = flat_problem(random_layers(seed, 7), 4, 2e9);
       const LayerChain chain = chain_of(problem.network.layers);
-      if (!option.empty()) problem.options[option] = "1";
+      if (!option.empty()) problem.options[option] = option == "compression" ? "0.125" : "1";
       const Plan plan = make_plan(find_planner("pipedream-program"), problem);
       double slowest = 0;
       std::size_t begin = 0;
@@ -134,7 +134,8 @@ TEST_CASE("the stages of pipedream's plans take what they claim, of one level an
         const std::int32_t q = stage.replicas;
         double time = (real(chain.total(begin, end)) + 2.0 * (q - 1) / q * real(chain.parameters(begin, end))) / q;
         if (option == "compression") {
-          time = std::max({time, real(chain.cut_bytes[begin]) / q, begin == 0 ? 0 : real(chain.cut_bytes[end]) / q});
+          time = std::max(
+              {time, 8 * real(chain.cut_bytes[begin]) / q, begin == 0 ? 0 : 8 * real(chain.cut_bytes[end]) / q});
         }
         CHECK(stage.load_ns == doctest::Approx(time));
         if (option == "straight") CHECK(q == 1);

@@ -10,6 +10,8 @@
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/traces/producers.hpp"
+#include "sim/traces/readers/process_ranks.hpp"
+#include "sim/traces/readers/rank_trace.hpp"
 #include "sim/traces/step_timeline.hpp"
 #include "sim/traces/traced_pipeline.hpp"
 #include "tests/support/error_message.hpp"
@@ -138,6 +140,29 @@ TEST_CASE("ranks without traces are devices where they must hold the missing sta
   runs[0].messages = {{parse_action("0SEND_F0", "test"), 0, 1, 1, 2}};
   CHECK(error_message([&] { traced_pipeline(runs); }) ==
         "rank0.json: is of a pipeline whose stage 2 no rank of the job holds; expected the ranks of one run");
+}
+
+TEST_CASE("processes without ranks are told by their stages, and how many there are by the stages of all") {
+  const auto ranks = [](std::vector<std::vector<std::string>> work, std::int32_t told = 0) {
+    std::vector<RankRun> runs;
+    for (const std::vector<std::string>& texts : work) {
+      RankRun run = rank_with(RankTrace::kUnknown, RankTrace::kUnknown, {});
+      run.stages = told;
+      for (const std::string& text : texts) run.work.push_back(traced_work(text, 0, 0, 1));
+      runs.push_back(run);
+    }
+    rank_processes(runs);
+    std::string all;
+    for (const RankRun& run : runs) all += std::to_string(run.rank) + "/" + std::to_string(run.world_size) + " ";
+    return all;
+  };
+  CHECK(ranks({{"0F0"}, {"1F0"}}) == "0/2 1/2 ");
+  CHECK(ranks({{"1F0"}, {"0F0"}}) == "1/2 0/2 ");
+  CHECK(ranks({{"2F0"}, {"0F0"}}) == "2/3 0/3 ");
+  CHECK(ranks({{"0F0"}}, 4) == "0/4 ");
+  CHECK(ranks({{"0F0", "2F0"}, {"1F0", "3F0"}}) == "0/2 1/2 ");
+  CHECK(ranks({{"0F0", "3F0"}}, 6) == "0/3 ");
+  CHECK(ranks({{"2F0", "5F0"}}, 6) == "2/3 ");
 }
 
 TEST_CASE("what work needs is made by the neighbour before it, of its own step and microbatch") {
