@@ -208,6 +208,20 @@ TEST_CASE("pipelines get shorter when the released program's largest stage does 
   CHECK(halved > 100);
 }
 
+TEST_CASE("a job that runs on more nodes than there usually are is made for the fewest on which it runs") {
+  const LayoutTable::Row row{{kForecastSecond, 8}, {}};
+  const auto made_for = [&](std::map<JobLayout, LayoutTable::Row> rows, std::int32_t nodes) {
+    LayoutTable table(std::move(rows));
+    LayoutBook book(table);
+    return book.made_for(nodes);
+  };
+  CHECK(made_for({{{2, 3}, row}}, 1) == JobLayout{2, 3});  // the most pipelines that there are
+  CHECK(made_for({{{2, 3}, row}, {{1, 4}, row}}, 1) == JobLayout{1, 4});
+  CHECK(made_for({{{2, 3}, row}, {{1, 7}, row}}, 1) == JobLayout{2, 3});
+  CHECK(made_for({{{2, 3}, row}, {{1, 7}, row}}, 6) == JobLayout{2, 3});
+  CHECK_FALSE(made_for({}, 6));
+}
+
 TEST_CASE("a market takes and gives nodes in whole seconds of their hour, all of them where it must") {
   constexpr std::int64_t kHour = 3600 * kForecastSecond;
   const NodeTrace all = random_market({.nodes = 5, .taken = 1, .given = 1, .until_ns = 6 * kHour, .seed = 3});

@@ -147,6 +147,13 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("an action that took no time is predicted rightly by none, and wrongly by all of its time") {
+  Timeline nothing = forwards(1, [](std::int32_t) { return -100; });
+  CHECK(kind_of(compare(nothing, nothing), Op::kF).median_error == 0);
+  CHECK(kind_of(compare(forwards(1, [](std::int32_t) { return 0; }), nothing), Op::kF).median_error == 1);
+  CHECK(kind_of(compare(nothing, forwards(1, [](std::int32_t) { return 0; })), Op::kF).median_error == -1);
+}
+
 TEST_CASE("of several runs the one of lower median stands for all, and their spread is of the median") {
   const Timeline predicted = forwards(1, [](std::int32_t) { return 0; });
   const auto run_of = [](Ticks more) { return forwards(1, [more](std::int32_t) { return more; }); };

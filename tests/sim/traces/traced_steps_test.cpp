@@ -9,6 +9,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
+#include "sim/traces/chunk_placement.hpp"
 #include "sim/traces/producers.hpp"
 #include "sim/traces/readers/process_ranks.hpp"
 #include "sim/traces/readers/rank_trace.hpp"
@@ -163,6 +164,33 @@ TEST_CASE("processes without ranks are told by their stages, and how many there 
   CHECK(ranks({{"0F0", "2F0"}, {"1F0", "3F0"}}) == "0/2 1/2 ");
   CHECK(ranks({{"0F0", "3F0"}}, 6) == "0/3 ");
   CHECK(ranks({{"2F0", "5F0"}}, 6) == "2/3 ");
+}
+
+TEST_CASE(
+    "chunks that fold back get the stages of a zigzag, however many there are, and those that go round keep theirs") {
+  constexpr std::int32_t kChunks = 4;
+  constexpr std::int32_t kRanks = 3;
+  for (const bool folds : {false, true}) {
+    std::vector<RankRun> runs;
+    for (std::int32_t rank = 0; rank < kRanks; ++rank) {
+      RankRun run = rank_with(rank, kRanks, {});
+      run.numbers_chunks = true;
+      run.steps = 1;
+      run.stages = kChunks * kRanks;
+      for (std::int32_t chunk = 0; chunk < kChunks; ++chunk) {
+        const bool back = folds && chunk % 2 == 1;
+        const std::int64_t begin = 10'000'000 * (chunk * kRanks + (back ? kRanks - 1 - rank : rank));
+        run.work.push_back(traced_work(std::to_string(chunk * kRanks + rank) + "F0", begin, begin, begin + 10'000'000));
+      }
+      runs.push_back(run);
+    }
+    place_chunks(runs);
+    for (const RankRun& run : runs) {
+      for (const TracedAction& work : run.work) {
+        CHECK(static_cast<std::int64_t>(work.action.stage) * 10'000'000 == work.start_ns);  // in the order of time
+      }
+    }
+  }
 }
 
 TEST_CASE("what work needs is made by the neighbour before it, of its own step and microbatch") {
