@@ -168,19 +168,19 @@ TEST_CASE("processes without ranks are told by their stages, and how many there 
 
 TEST_CASE(
     "chunks that fold back get the stages of a zigzag, however many there are, and those that go round keep theirs") {
-  constexpr std::int32_t kChunks = 4;
-  constexpr std::int32_t kRanks = 3;
+  const std::int32_t chunks = 4;
+  const std::int32_t ranks = 3;
   for (const bool folds : {false, true}) {
     std::vector<RankRun> runs;
-    for (std::int32_t rank = 0; rank < kRanks; ++rank) {
-      RankRun run = rank_with(rank, kRanks, {});
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      RankRun run = rank_with(rank, ranks, {});
       run.numbers_chunks = true;
       run.steps = 1;
-      run.stages = kChunks * kRanks;
-      for (std::int32_t chunk = 0; chunk < kChunks; ++chunk) {
+      run.stages = chunks * ranks;
+      for (std::int32_t chunk = 0; chunk < chunks; ++chunk) {
         const bool back = folds && chunk % 2 == 1;
-        const std::int64_t begin = 10'000'000 * (chunk * kRanks + (back ? kRanks - 1 - rank : rank));
-        run.work.push_back(traced_work(std::to_string(chunk * kRanks + rank) + "F0", begin, begin, begin + 10'000'000));
+        const std::int64_t begin = 10'000'000 * (chunk * ranks + (back ? ranks - 1 - rank : rank));
+        run.work.push_back(traced_work(std::to_string(chunk * ranks + rank) + "F0", begin, begin, begin + 10'000'000));
       }
       runs.push_back(run);
     }

@@ -14,6 +14,8 @@
 #include "sim/plan_search/bounds/copy_bounds.hpp"
 #include "sim/plan_search/bounds/plan_bounds.hpp"
 #include "sim/plan_search/bounds/steady_bounds.hpp"
+#include "sim/plan_search/plan_setups.hpp"
+#include "sim/plan_search/schedule_variants.hpp"
 #include "tests/support/drawn_prices.hpp"
 #include "tests/support/error_message.hpp"
 
@@ -246,6 +248,38 @@ TEST_CASE(
   std::mt19937 random(47);
   const LayerPrices prices = drawn_prices(random, 3, 4, 2, 0);
   CHECK(steady_setup_bound(prices, 3, 50) == setup_bound(prices, 3, 50, {.sliced = true}) / 32 * 31);
+}
+
+TEST_CASE("a plan at its places is bounded as a pipeline that flushes or never does, or as copies with their shares") {
+  std::mt19937 random(50);
+  const auto variant_of_name = [](const char* name) {
+    return schedule_variants({.chunks = {2}, .schedules = {name}}).front();
+  };
+  int unlike = 0;
+  for (int round = 0; round < 40; ++round) {
+    CAPTURE(round);
+    PricedStages priced = drawn_stages(random, 2, 4, round % 2 == 0);
+    for (StageTimes& times : priced.costs.times) times.f_comm.shown = 2;
+    const std::vector<std::int32_t> order{2, 1};
+    const Places there = in_places({DeviceId{2}, DeviceId{1}});
+    PlanSetup setup{.places = 2, .microbatches = drawn_number(random, 1, 6)};
+    const Ticks flushed = placement_bound(priced, there, setup.microbatches);
+    const Ticks steady = steady_placement_bound(priced, there, setup.microbatches);
+    CHECK(placed_bound(setup, variant_of_name("1f1b"), {order}, priced) == flushed);
+    CHECK(placed_bound(setup, variant_of_name("pipedream"), {order}, priced) == steady);
+    CHECK(placed_bound(setup, variant_of_name("1f1b-overlap"), {order}, priced) ==
+          placement_bound(without_communication(priced), there, setup.microbatches));
+    unlike += flushed != steady ? 1 : 0;
+    setup.copies = 2;
+    setup.microbatches = 7;
+    const std::vector<std::int32_t> all{2, 1, 0, 3};
+    const CopiesPlacement copies{there[0], in_places({DeviceId{0}, DeviceId{3}})[0]};
+    const std::vector<std::int64_t> shares{2, 5};
+    CHECK(placed_bound(setup, variant_of_name("1f1b"), {all, shares}, priced) == copies_bound(priced, copies, shares));
+    CHECK(placed_bound(setup, variant_of_name("1f1b"), {all, {}}, priced) ==
+          copies_bound(priced, copies, least_bounded_shares(priced, copies, 7)));
+  }
+  CHECK(unlike > 20);
 }
 
 TEST_CASE("the bound of copies is the slowest copy's, with the ring in which its stages' holders add up gradients") {
