@@ -222,6 +222,21 @@ TEST_CASE("a job that runs on more nodes than there usually are is made for the 
   CHECK_FALSE(made_for({}, 6));
 }
 
+TEST_CASE(
+    "ravnest makes as many clusters as a layout has pipelines, where there is none for as many as were asked for") {
+  LayoutTable table({{{1, 2}, {{10 * kForecastSecond, 8}, {}}}});
+  LayoutBook book(table);
+  const CampaignResult result =
+      run_campaign({.trace = node_trace_from_text("0,add,a\n0,add,b\n0,add,c\n0,add,d\n", "four.csv"),
+                    .until_ns = 400 * kForecastSecond,
+                    .options = {{"clusters", "2"}, {"stages", "2"}, {"average", "0"}}},
+                   "ravnest", book);
+  CHECK(result.samples >= 8 * 30);
+  for (const CampaignPhase& phase : result.phases) {
+    if (phase.use == TimeUse::kTraining) CHECK(phase.layout == JobLayout{1, 2});
+  }
+}
+
 TEST_CASE("a market takes and gives nodes in whole seconds of their hour, all of them where it must") {
   constexpr std::int64_t kHour = 3600 * kForecastSecond;
   const NodeTrace all = random_market({.nodes = 5, .taken = 1, .given = 1, .until_ns = 6 * kHour, .seed = 3});

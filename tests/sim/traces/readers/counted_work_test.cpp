@@ -136,6 +136,31 @@ TEST_CASE("counted work that cannot be divided into steps, or tells several numb
         }).starts_with("odd: has 1 forwards and 0 backwards between its calls"));
 }
 
+TEST_CASE("forwards before the first backward that no number of stages explains are refused") {
+  // Two ranks that run 7 and 5 forwards first, as with three stages each; but three do not divide 8 forwards of a step.
+  std::vector<RankRun> runs;
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    RankRun run;
+    run.file = "rank" + std::to_string(rank);
+    run.rank = rank;
+    run.world_size = 2;
+    run.runtime = "megatron";
+    std::vector<UnnamedWork> all(rank == 0 ? 7 : 5);
+    while (all.size() < 16) {
+      all.push_back({.backward = true});
+      if (std::ranges::count(all, false, &UnnamedWork::backward) < 8) all.push_back({});
+    }
+    for (std::size_t k = 0; k < all.size(); ++k) all[k].begin_ns = all[k].start_ns = static_cast<std::int64_t>(k);
+    for (UnnamedWork& work : all) work.end_ns = work.start_ns + 1;
+    add_counted(all, run);
+    runs.push_back(run);
+  }
+  CHECK(error_message([&] { number_microbatches(runs); }) ==
+        "rank0: runs 7 forwards before its first backward; expected 2 of 1F1B, or 3 and 2 more for each further stage, "
+        "of "
+        "interleaved 1F1B with groups of as many microbatches as ranks");
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();
