@@ -210,6 +210,8 @@ TEST_CASE("variants that may do unlike things with passes or places are bounded 
       variant.splits = (bits & 4) != 0;
       variant.moves = (bits & 8) != 0;
       variant.hides_backwards = (bits & 16) != 0;
+      CHECK(variant.group() >= 0);
+      CHECK(variant.group() < 6 * 32);
       CHECK(kinds
                 .emplace(variant.group(), std::tuple(variant.spec->placement, variant.overlaps, variant.fuses,
                                                      variant.splits, variant.moves, variant.hides_backwards))
