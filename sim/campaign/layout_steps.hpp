@@ -61,7 +61,7 @@ class LayoutSource {
   virtual std::optional<LayoutRestart> restart(JobLayout) { return {}; }
   /// Why the last layout without a step had none; empty where that is not known.
   virtual std::string refusal() const { return {}; }
-  /// Into how many microbatches the samples of a step can be divided among pipelines.
+  /// Into how many microbatches the samples of a step can be divided among pipelines, at least 1.
   virtual std::int64_t microbatches() const { return 64; }
   /// A step of one of `layout.pipelines` pipelines, which has `layout.stages` stages and takes `share` of all samples
   /// of a step. Without a better way, as long as its samples take in the layout with the most pipelines up to these.

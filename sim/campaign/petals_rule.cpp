@@ -78,7 +78,7 @@ class PetalsRule final : public CampaignRule {
     std::int32_t node = 0;
     BlockSpan span;
     std::int64_t loads = 0;  ///< number of its load; 0: it serves
-    bool moves = false;      ///< it served other blocks before
+    bool moves = false;      ///< it served other blocks before those that it loads or serves
 
     bool serves() const { return loads == 0; }
   };
@@ -152,7 +152,6 @@ class PetalsRule final : public CampaignRule {
     const auto server = std::ranges::find(servers_, number, &Server::loads);
     if (server == servers_.end()) return;  // it went meanwhile
     server->loads = 0;
-    server->moves = false;
     change();
     if (!run.stepping()) begin_step(run);
   }
@@ -186,7 +185,7 @@ class PetalsRule final : public CampaignRule {
       stand(run);
       return false;
     }
-    const auto microbatches = static_cast<double>(std::max<std::int64_t>(1, book_.source().microbatches()));
+    const auto microbatches = static_cast<double>(book_.source().microbatches());
     const auto whole = static_cast<double>(step_ns_);
     const auto left = static_cast<double>(std::max<std::int64_t>(0, step_end_ - run.now()));
     const std::int64_t longer =

@@ -105,8 +105,7 @@ class RecycleRule final : public CampaignRule {
     if (settings_.moves_layers) return microbatches / (holders - static_cast<double>(seats_.empty()) / layout_.stages);
     double most = 0;
     for (std::int32_t stage = 0; stage < layout_.stages; ++stage) {
-      const std::int32_t empty = seats_.empty_of(stage);
-      if (empty > 0) most = std::max(most, microbatches / (holders - empty) + stage * kForward);
+      most = std::max(most, microbatches / (holders - seats_.empty_of(stage)) + stage * kForward);
     }
     return most;
   }

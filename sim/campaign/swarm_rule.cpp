@@ -104,7 +104,7 @@ class SwarmRule final : public CampaignRule {
   /// What is left of the step takes as long as in the smaller layout; one microbatch is done twice.
   void go_on_without(CampaignRun& run) {
     const std::int64_t was = book_.step(run.layout())->ns;
-    const std::int64_t again = was * run.layout().pipelines / std::max<std::int64_t>(1, book_.source().microbatches());
+    const std::int64_t again = was * run.layout().pipelines / book_.source().microbatches();
     const std::optional<JobLayout> smaller = layout();
     if (!smaller) return lose_stage(run);
     const std::int64_t slower = std::max<std::int64_t>(0, book_.step(*smaller)->ns - was);
@@ -143,7 +143,7 @@ class SwarmRule final : public CampaignRule {
   /// How many times as long as with peers of full speed the slowest pool takes for a step of `layout`.
   double slowdown(const JobLayout& layout, const CampaignRun& run) {
     if (run.slowest() == 1) return 1;
-    const std::int64_t tasks = std::max<std::int64_t>(1, book_.source().microbatches());
+    const std::int64_t tasks = book_.source().microbatches();
     const double full = static_cast<double>(tasks) / layout.pipelines;
     double most = 1;
     for (const Pool& pool : pools_) {

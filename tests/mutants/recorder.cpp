@@ -43,6 +43,7 @@ int add_library(dl_phdr_info* info, std::size_t, void* into) {
 
 struct Recorder : doctest::IReporter {
   explicit Recorder(const doctest::ContextOptions&) {
+    unsetenv("LD_PRELOAD");  // a mutant is for this program, not for those that a case starts
     const char* path = std::getenv("PLUMB_MUTANTS_RECORD");
     if (path == nullptr) return;
     std::vector<Library> libraries;

@@ -137,8 +137,9 @@ class Cuts {
       std::vector<std::int32_t> more(layers + 1, kNone);
       for (std::size_t begin = 0; begin < layers; ++begin) {
         if (cuts[begin] == kNone) continue;
-        for (std::size_t end = begin + 1; end <= layers && holds(begin, end, true, step); ++end) {
-          if (end < layers && !is_open(end, false, step)) continue;
+        // More layers only need more, but for the messages at their end.
+        for (std::size_t end = begin + 1; end <= layers && holds(begin, end, false, step); ++end) {
+          if (!holds(begin, end, true, step) || (end < layers && !is_open(end, false, step))) continue;
           const std::int32_t open = end < layers && is_open(end, true, step) ? 1 : 0;
           more[end] = std::max(more[end], cuts[begin] + open);
         }

@@ -79,6 +79,23 @@ TEST_CASE("where layers move, too, the nodes that are left have equal work") {
   CHECK(slower(36, "abcd", "1") == doctest::Approx(18.0 / 15).epsilon(1e-4));
 }
 
+TEST_CASE("a slow node makes every step of recycle as much longer as it is slower") {
+  std::string trace;
+  for (char node = 'a'; node <= 'l'; ++node) trace += std::string("0,add,") + node + "\n";
+  ThreePipelines source(18);
+  LayoutBook book(source);
+  const auto samples = [&](const std::string& slow) {
+    return run_campaign({.trace = node_trace_from_text(trace + slow, "trace.csv"),
+                         .until_ns = 2700 * kLossSecond,
+                         .options = {{"pause", "0"}, {"stages", "4"}}},
+                        "recycle", book)
+        .samples;
+  };
+  CHECK(samples("") == doctest::Approx(100 * 18));
+  CHECK(samples("0,slow,f,2\n") == doctest::Approx(50 * 18));
+  CHECK(samples("0,slow,f,1.25\n") == doctest::Approx(80 * 18));
+}
+
 TEST_CASE("only the last holder of a stage throws recycle back to its checkpoint") {
   const CampaignResult two = played(18, "ae");
   CHECK(two.fatal == 0);

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 TEST_SUITE_BEGIN("sim");
@@ -92,6 +95,101 @@ TEST_CASE("the worst offenders are named by action, largest difference first, eq
   CHECK(comparison.offenders[0].measured_ns == 40);
   CHECK(comparison.offenders[0].predicted_start_ns == 32);
   CHECK(comparison.offenders[1].predicted_ns == 12);
+}
+
+namespace {
+
+/// One device with so many forwards one after another, of 100 and `more(k)` each.
+template <class More>
+Timeline forwards(std::int32_t count, More&& more) {
+  Timeline timeline;
+  timeline.kind = Timeline::Kind::kMeasured;
+  Ticks at = 0;
+  for (std::int32_t k = 0; k < count; ++k) {
+    const Ticks end = at + 100 + more(k);
+    timeline.spans.push_back(span(0, Op::kF, k, at, end));
+    at = end;
+  }
+  timeline.makespan = timeline.step_time = at;
+  timeline.devices.resize(1);
+  timeline.devices[0].busy = at;
+  return timeline;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "of n errors the median is the middle, or the mean of two, and nine tenths are no larger than the 90th "
+    "percentile") {
+  for (std::int32_t n = 1; n <= 31; ++n) {
+    CAPTURE(n);
+    const Timeline measured = forwards(n, [](std::int32_t) { return 0; });
+    // Errors of 1, -2, 3, -4 .. percent.
+    const Timeline predicted = forwards(n, [](std::int32_t k) { return k % 2 == 0 ? k + 1 : -k - 1; });
+    const Comparison comparison = compare(predicted, measured);
+    std::vector<double> errors;
+    for (std::int32_t k = 1; k <= n; ++k) errors.push_back((k % 2 == 1 ? k : -k) / 100.0);
+    std::ranges::sort(errors);
+    const auto at = [&](std::int32_t k) { return errors[static_cast<std::size_t>(k)]; };
+    const double median = n % 2 == 1 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) / 2;
+    const KindError kind = kind_of(comparison, Op::kF);
+    CHECK(kind.median_error == doctest::Approx(median));
+    std::int32_t rank = 1;  // the first for which ten times as many are nine times all
+    while (10 * rank < 9 * n) ++rank;
+    CHECK(kind.p90_error == doctest::Approx(rank / 100.0));
+    CHECK(kind.predicted_count == n);
+    REQUIRE(comparison.offenders.size() == static_cast<std::size_t>(std::min(n, 10)));
+    for (std::size_t k = 0; k < comparison.offenders.size(); ++k) {
+      CHECK(index(comparison.offenders[k].action.microbatch) == static_cast<std::size_t>(n) - 1 - k);
+    }
+    CHECK(compare(predicted, measured, {.most_offenders = 3}).offenders.size() ==
+          static_cast<std::size_t>(std::min(n, 3)));
+  }
+}
+
+TEST_CASE("an action that took no time is predicted rightly by none, and wrongly by all of its time") {
+  Timeline nothing = forwards(1, [](std::int32_t) { return -100; });
+  CHECK(kind_of(compare(nothing, nothing), Op::kF).median_error == 0);
+  CHECK(kind_of(compare(forwards(1, [](std::int32_t) { return 0; }), nothing), Op::kF).median_error == 1);
+  CHECK(kind_of(compare(nothing, forwards(1, [](std::int32_t) { return 0; })), Op::kF).median_error == -1);
+}
+
+TEST_CASE("of several runs the one of lower median stands for all, and their spread is of the median") {
+  const Timeline predicted = forwards(1, [](std::int32_t) { return 0; });
+  const auto run_of = [](Ticks more) { return forwards(1, [more](std::int32_t) { return more; }); };
+  const std::vector<Timeline> odd{run_of(50), run_of(0), run_of(20)};
+  CHECK(middle_run(odd) == 2);
+  CHECK(compare(predicted, odd).step_time_ns.measured == 120);
+  CHECK(compare(predicted, odd).spread == doctest::Approx(50.0 / 120));
+  CHECK(compare(predicted, odd).runs == 3);
+  const std::vector<Timeline> even{run_of(50), run_of(0), run_of(30), run_of(20)};
+  CHECK(middle_run(even) == 3);
+  CHECK(compare(predicted, even).step_time_ns.measured == 125);
+  CHECK(compare(predicted, even).makespan_ns.measured == 120);
+  CHECK(compare(predicted, even).spread == doctest::Approx(50.0 / 125));
+  const Comparison shown = compare(predicted, even, {.shown = 0});
+  CHECK(shown.step_time_ns.measured == 150);
+  CHECK(shown.spread == doctest::Approx(50.0 / 125));
+  CHECK(compare(predicted, run_of(25)).spread == 0);
+}
+
+TEST_CASE("an error as large as its bound passes, a larger one fails, and one of noisy runs is no answer") {
+  const auto run_of = [](Ticks more) { return forwards(1, [more](std::int32_t) { return more; }); };
+  const Timeline measured = run_of(0);
+  const auto verdict = [&](Ticks more, double bound) {
+    return compare(run_of(more), measured, {.max_error = bound}).verdict;
+  };
+  CHECK(verdict(25, 0.25) == Verdict::kPass);
+  CHECK(verdict(26, 0.25) == Verdict::kFail);
+  CHECK(verdict(-25, 0.25) == Verdict::kPass);
+  CHECK(verdict(-26, 0.25) == Verdict::kFail);
+  // Runs of 75, 100 and 125 spread by half.
+  const std::vector<Timeline> runs{run_of(-25), run_of(0), run_of(25)};
+  CHECK(compare(run_of(60), runs, {.max_error = 0.5}).verdict == Verdict::kFail);
+  CHECK(compare(run_of(60), runs, {.max_error = 0.4}).verdict == Verdict::kNoisy);
+  CHECK(compare(run_of(0), runs, {.max_error = 0.4}).verdict == Verdict::kPass);
+  CHECK(compare(run_of(0), runs, {.max_noise = 0.5}).verdict == Verdict::kPass);
+  CHECK(compare(run_of(0), runs, {.max_noise = 0.49}).verdict == Verdict::kNoisy);
 }
 
 TEST_CASE("idle causes are compared as time and as share of all device time") {

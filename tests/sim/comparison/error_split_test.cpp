@@ -78,7 +78,14 @@ TEST_CASE("longer messages are a part of their own, as often as one is on the lo
   const ErrorSplit split = split_of(two_stages(kMs, 0), two_stages(3 * kMs, 0));
   REQUIRE(split.parts.size() == 1);
   // F0 -> 1F0 and 1B1 -> 0B1 are on the way from begin to end.
-  CHECK(part_of(split, ErrorPart::kMessages).model_ns == -4 * kMs);
+  const PartOfError messages = part_of(split, ErrorPart::kMessages);
+  CHECK(messages.model_ns == -4 * kMs);
+  REQUIRE(messages.largest.size() == 2);
+  for (const ErrorAction& action : messages.largest) {
+    CHECK(action.predicted_ns == kMs);
+    CHECK(action.measured_ns == 3 * kMs);
+    CHECK(action.error_ns == -2 * kMs);
+  }
   CHECK(split.noise_ns == 0);
   CHECK(split.model_ns == split.predicted_ns - split.measured_ns);
 }

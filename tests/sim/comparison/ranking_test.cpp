@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 TEST_SUITE_BEGIN("sim");
 
@@ -68,6 +70,38 @@ TEST_CASE("configurations measured in another order than predicted are found, cl
   Timeline longer = slow;
   longer.num_microbatches *= 2;
   CHECK(rank_runs(Pairs{{fast, longer}, {longer, fast}}).compared == 0);
+}
+
+TEST_CASE("predictions that are apart by the margin are not held to an order, those that are further are") {
+  const Timeline fast = run_of("fast", {10, 10, 10});
+  const Timeline slow = run_of("slow", {12.5, 12.5, 12.5});
+  const auto compared = [&](const Timeline& one, const Timeline& other, double margin) {
+    const Ranking ranking = rank_runs(Pairs{{one, slow}, {other, fast}}, {.margin = margin});
+    CHECK(ranking.wrong == ranking.compared);
+    return ranking.compared;
+  };
+  CHECK(compared(fast, fast, 0) == 0);
+  CHECK(compared(fast, slow, 0.25) == 0);  // 12.5 is 10 and a quarter
+  CHECK(compared(fast, slow, 0.2499) == 1);
+}
+
+TEST_CASE("strays are the steps that are further from the median than five times the median distance, in any unit") {
+  const std::vector<double> steps{10, 11, 12, 13, 14, 15, 16, 22.9, 23.1, 3, 2.9, 13, 13.5};
+  for (const double scale : {0.01, 1.0, 30.0}) {
+    std::vector<double> scaled;
+    for (const double step : steps) scaled.push_back(scale * step);
+    const Timeline run = run_of("s", scaled);
+    const Ranking ranking = rank_runs(Pairs{{run, run}}, {.first_step = 0});
+    std::vector<double> sorted = steps;
+    std::ranges::sort(sorted);
+    std::vector<double> far;
+    for (const double step : steps) far.push_back(std::abs(step - sorted[6]));
+    std::vector<double> by_distance = far;
+    std::ranges::sort(by_distance);
+    const auto strays = std::ranges::count_if(far, [&](double distance) { return distance > 5 * by_distance[6]; });
+    REQUIRE(strays > 0);
+    CHECK(ranking.runs[0].strays == strays);
+  }
 }
 
 TEST_CASE("the bound is compared with the worse end of the interval; warm-up and strays are counted") {

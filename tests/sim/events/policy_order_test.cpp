@@ -185,6 +185,29 @@ TEST_CASE("forwards overtake the updates that their weight policy lets them, and
         }).find("cannot be predicted") != std::string::npos);
 }
 
+TEST_CASE("of what is ready of one kind the oldest comes first, though younger ones came earlier") {
+  // Devices 0 and 1 share stage 0; 1 is four times as fast, so that forwards 1 and 3 come to device 2 before 0 and 2.
+  const Schedule schedule = schedule_from_json(
+      R"({"format": "plumbline-schedule", "version": 1, "name": "turns", "parameters": {}, "num_stages": 2,
+          "num_microbatches": 6, "microbatches_per_update": 6, "weights": {"policy": "flush"}, "num_devices": 3,
+          "policy": {"choice": "arrival", "priorities": ["F", "B"]}, "placement": [[[0, 1], [2]]]})",
+      "turns.json");
+  Cluster cluster;
+  cluster.devices.assign(3, {});
+  cluster.devices[1].speed = 4;
+  cluster.devices[2].speed = 0.5;
+  cluster.devices_per_node = 3;
+  cluster.finish();
+  const StageCosts costs = abstract_costs("F=1,B=2", "", {.num_stages = 2});
+  const RunTimeOrder order = policy_order(schedule, lower(schedule, costs, &cluster), 0);
+  std::vector<std::int32_t> forwards;
+  for (const Action& action : expand(order.schedule.devices[2])) {
+    if (action.op == Op::kF) forwards.push_back(static_cast<std::int32_t>(action.microbatch));
+  }
+  // 1 is alone at 0.25 and takes until 2.25, when 3, 5, 0 and 2 have come, in this order; the last one, 4, at 3.
+  CHECK(forwards == std::vector<std::int32_t>{1, 0, 2, 3, 4, 5});
+}
+
 TEST_CASE("a limit that brings everything to a standstill is said in one line") {
   Schedule schedule = generate("interleaved", {.num_devices = 2, .num_microbatches = 2, .chunks = 2});
   std::string text = schedule_to_json(schedule);

@@ -93,6 +93,22 @@ TEST_CASE("without a memory limit forwards run ahead, with it they do not") {
   CHECK(ahead.makespan < kept.makespan);
 }
 
+TEST_CASE("a forward overtakes where its stash is the last for which the lane has room, and not where it is one more") {
+  Schedule made = generated("1f1b", 2, 3);
+  const auto write = [&](std::size_t device, std::initializer_list<const char*> texts) {
+    made.devices[device] = {};
+    for (const char* text : texts) made.devices[device].actions.push_back(parse_action(text, "test"));
+  };
+  // Device 0 keeps two at most, as its list does later: while it waits for its first gradient one more forward fits.
+  write(0, {"0F0", "0B0", "0F1", "0F2", "0B1", "0B2"});
+  write(1, {"1F0", "1B0", "1F1", "1B1", "1F2", "1B2"});
+  const RunTimeOrder order = run_time_order(made, lower(made, costs_of({10, 10}, 100)), ListPriority());
+  CHECK(lists_to_text(order.schedule).find("0F0 0F1 0B0 0F2 0B1 0B2") != std::string::npos);
+  write(0, {"0F0", "0B0", "0F1", "0B1", "0F2", "0B2"});  // one at most
+  const RunTimeOrder tight = run_time_order(made, lower(made, costs_of({10, 10}, 100)), ListPriority());
+  CHECK(lists_to_text(tight.schedule).find("0F0 0B0 0F1 0B1 0F2 0B2") != std::string::npos);
+}
+
 TEST_CASE("a document with extra edges is refused") {
   Schedule made = generated("1f1b", 2, 2);
   const Program program = lower(made, costs_of({1, 1}, 0));

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -98,6 +101,66 @@ TEST_CASE("the front holds what nothing equals in step, peak, devices and price;
   const PlanAnswer without = priced_answer(free_of_prices);
   CHECK(without.best.front().step_ns == answer.best.front().step_ns);
   CHECK(std::ranges::all_of(without.front, [](const ScoredPlan& score) { return score.price_per_hour == 0; }));
+}
+
+TEST_CASE("stashes are copied to the host at the speed that is given, and devices have the memory that is given") {
+  Network network = profiled_network("kept", 2, [](std::size_t k) {
+    return ProfiledFigures{
+        .f_ns = 100, .i_ns = 100, .w_ns = 100, .output_bytes = 8, .kept_for_weight_grad_bytes = k == 0 ? 3000 : 0};
+  });
+  Cluster cluster = unlike_prices();
+  const auto priced = [&](const PricingLimits& limits) {
+    return job_pricing(network, cluster, std::nullopt, limits)({.microbatch_size = 1}, Partition{{0, 1, 2}}, 4, {});
+  };
+  const PricedStages given = priced({.memory_bytes = 77, .host_bytes_per_s = 2e9});
+  const auto per_ns = static_cast<Ticks>(given.costs.base.ticks_per_ns);
+  CHECK(given.costs.times[0].evict == 1500 * per_ns);
+  CHECK(given.costs.times[0].load == 1500 * per_ns);
+  CHECK(given.costs.times[1].evict == 1);  // nothing to copy takes no less than a tick
+  CHECK(given.usable_bytes == std::vector<std::int64_t>(4, 77));
+  CHECK(given.price_per_hour == std::vector<double>{3, 3, 1, 1});
+  CHECK(given.pipeline.host_link.bytes_per_s == 0);  // the cluster has none
+  cluster.host_link = {.latency_ns = 9, .bytes_per_s = 5e9};
+  CHECK(priced({.host_bytes_per_s = 2e9}).pipeline.host_link == HostLink{.latency_ns = 9, .bytes_per_s = 2e9});
+  CHECK(priced({}).pipeline.host_link == cluster.host_link);
+  CHECK(priced({}).usable_bytes == std::vector<std::int64_t>(4, 0));
+  const auto refused = [&](const Parallelism& job) {
+    try {
+      job_pricing(network, cluster, std::nullopt, {})(job, Partition{{0, 2}}, 4, {});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused({.microbatch_size = 0}).empty());
+  CHECK(refused({.microbatch_size = 1}).empty());
+  const std::string why =
+      "network 'kept': has measured layers, expected one device per stage, no recompute, and microbatches of 1 samples";
+  CHECK(refused({.microbatch_size = 2}) == why);
+  CHECK(refused({.tensor = 2, .microbatch_size = 1}) == why);
+  CHECK(refused({.recompute = ActivationRecompute::kFull, .microbatch_size = 1}) == why);
+}
+
+TEST_CASE("what a device can use and what is reserved of it are no more than its memory, and no byte less would do") {
+  for (const std::int64_t memory : {1'000, 1'001, 80'000, 81'234}) {
+    for (const double reserve : {0.0, 0.1, 0.25, 0.333}) {
+      KernelRates rates;
+      rates.context_bytes = 300;
+      rates.library_bytes = 200;
+      rates.memory_reserve = reserve;
+      const std::int64_t usable = usable_bytes(memory, rates);
+      const auto needs = [&](std::int64_t bytes) {
+        return bytes + std::llround(reserve * static_cast<double>(bytes)) + 500;
+      };
+      CHECK(needs(usable) <= memory);
+      CHECK(needs(usable + 2) > memory);
+    }
+  }
+  KernelRates rates;
+  rates.context_bytes = 300;
+  CHECK(usable_bytes(0, rates) == 0);
+  CHECK(usable_bytes(300, rates) == 1);
+  CHECK(usable_bytes(100, rates) == 1);
 }
 
 TEST_SUITE_END();

@@ -61,6 +61,21 @@ TEST_CASE("the largest stable rate of delayed descent is 2 sin(pi / (4 tau + 2))
   }
 }
 
+TEST_CASE("a steeper quadratic is stable up to a rate that is smaller by as much, over nine powers of ten") {
+  for (const double curvature : {1e-3, 1e-1, 1e2, 1e4, 1e6}) {
+    CAPTURE(curvature);
+    for (const std::int32_t tau : {0, 3}) {
+      DelayedQuadratic problem = delayed(tau);
+      problem.curvature = curvature;
+      const std::optional<double> found = largest_stable_rate(problem, 1e5);
+      REQUIRE(found);
+      CHECK(*found * curvature == doctest::Approx(2 * std::sin(std::numbers::pi / (4 * tau + 2))).epsilon(1e-8));
+    }
+  }
+  CHECK_FALSE(largest_stable_rate(delayed(0), 1.99));
+  CHECK(largest_stable_rate(delayed(0), 2.01));
+}
+
 TEST_CASE("running the recursion finds the same limits as the roots of its polynomial") {
   std::vector<DelayedQuadratic> problems{delayed(0), delayed(3), delayed(10), discrepancy(false), discrepancy(true)};
   problems.push_back({.tau_fwd = 5, .momentum = 0.9});

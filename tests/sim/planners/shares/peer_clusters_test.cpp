@@ -1,11 +1,13 @@
 #include "sim/planners/shares/peer_clusters.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "models/graphs/layer_chain.hpp"
 #include "sim/planners/planner.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/random_layers.hpp"
@@ -106,6 +108,41 @@ TEST_CASE("ravnest's plan is the pipeline of its slowest cluster, and every devi
   CHECK(
       error_message([&] { make_plan(find_planner("ravnest"), problem); }) ==
       "option 'ram': expected a whole number from 1 to 1000000 for each of the 6 devices, such as 8-8-16, found '8-8'");
+}
+
+TEST_CASE(
+    "in a cluster of ravnest stages end at the layers nearest to the peers' parts, and take compute and one transfer") {
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    PlanProblem problem = flat_problem(random_layers(seed, 9), 4, 2e9);
+    problem.speed = {1, 0.5, 1, 0.25};
+    problem.options = {{"ram", "8-16-8-32"}, {"clusters", "1"}};
+    const LayerChain chain = chain_of(problem.network.layers);
+    const auto bytes_until = [&](std::size_t end) { return 4 * chain.parameters(0, end) + chain.activations(0, end); };
+    const std::vector<std::int64_t> parts = split_by_memory(bytes_until(9), {8192, 16384, 8192, 32768});
+    const Plan plan = make_plan(find_planner("ravnest"), problem);
+    REQUIRE(plan.stages.size() == 4);
+    CHECK(plan.pipelines == 1);
+    std::size_t begin = 0;
+    std::int64_t wanted = 0;
+    double slowest = 0;
+    for (std::size_t k = 0; k < 4; ++k) {
+      CHECK(plan.stages[k].devices == std::vector<std::int32_t>{static_cast<std::int32_t>(k)});
+      const std::size_t end = begin + plan.stages[k].layers.size();
+      wanted += parts[k];
+      // No other end that leaves the peers behind it a layer each is nearer.
+      for (std::size_t other = begin + 1; other + 3 - k <= 9 && k < 3; ++other) {
+        CHECK(std::abs(bytes_until(end) - wanted) <= std::abs(bytes_until(other) - wanted));
+      }
+      const double load = static_cast<double>(chain.total(begin, end)) / problem.speed[k] +
+                          static_cast<double>(chain.cut_bytes[begin]);  // 2 GB/s, both ways
+      CHECK(plan.stages[k].load_ns == doctest::Approx(load).epsilon(1e-12));
+      slowest = std::max(slowest, load);
+      begin = end;
+    }
+    CHECK(begin == 9);
+    CHECK(plan.claimed_ns == doctest::Approx(slowest).epsilon(1e-12));
+  }
 }
 
 }  // namespace plumb::testing

@@ -113,6 +113,20 @@ TEST_CASE(
         "whale: 9 microbatches do not fit into the memory of the devices together");
 }
 
+TEST_CASE("whale counts a byte for each microbatch where a network keeps nothing") {
+  LayerGraph graph = random_layers(1, 1);
+  graph.nodes[0].parameter_bytes = 10;
+  graph.nodes[0].stash_bytes = graph.nodes[0].output_bytes = 0;
+  PlanProblem problem = flat_problem(graph, 2);
+  problem.microbatches = 6;
+  problem.memory_bytes = 4 * 10 + 3;  // four copies of the weights, and room for three
+  CHECK(make_plan(find_planner("whale"), problem).claimed_ns ==
+        doctest::Approx(3.0 * static_cast<double>(graph.nodes[0].total_ns())));
+  problem.memory_bytes = 4 * 10 + 2;
+  CHECK(error_message([&] { make_plan(find_planner("whale"), problem); }) ==
+        "whale: 6 microbatches do not fit into the memory of the devices together");
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();

@@ -170,6 +170,20 @@ TEST_CASE("weight gradients without names come in the order of the backwards; wi
         std::string::npos);
 }
 
+TEST_CASE("chunks and microbatches of a dump count from 0, and the last of each is one less than their number") {
+  const auto refusal = [](const std::string& chunks, const std::string& numbers) {
+    return dump_refusal({{"config.json", R"({"pp_size": 1, "vp_size": 2, "num_mbs": 2, "train_iters": 1})"},
+                         {"pp_rank_0.json", R"({"1": {"total": 9, "memory": 1, "fwd_start": [0, 1, 2, 3],
+        "fwd_end": [1, 2, 3, 4], "bwd_start": [4, 5, 6, 7], "bwd_end": [5, 6, 7, 8], "fwd_chunk": [0, 0, 1, )" +
+                                                chunks + R"(], "fwd_minibatch": [0, 1, 0, )" + numbers + "]}}"}});
+  };
+  CHECK(refusal("1", "1").empty());
+  CHECK(refusal("1", "2").find("expected an integer from 0 to 1, found 2") != std::string::npos);
+  CHECK(refusal("1", "-1").find("expected an integer from 0 to 1, found -1") != std::string::npos);
+  CHECK(refusal("2", "1").find("expected an integer from 0 to 1, found 2") != std::string::npos);
+  CHECK(refusal("-1", "1").find("expected an integer from 0 to 1, found -1") != std::string::npos);
+}
+
 TEST_CASE("a dump that is not whole is refused with the place") {
   std::vector<TraceFile> files = primus("primus-pp8");
   files.erase(files.begin());
