@@ -1,10 +1,12 @@
 #include "models/pricing/profiled_network.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "models/ground/error.hpp"
 #include "models/jobs/job_costs.hpp"
+#include "models/stages/network_costs.hpp"
 
 namespace plumb {
 namespace {
@@ -48,6 +50,8 @@ StageCosts profiled_network_costs(const Network& network, const Partition& parti
   const KernelRates rates = rates_without_overhead(cluster.devices.front());
   const JobPrices prices(network, {cluster, 1, rates}, parallelism);
   StageCosts costs = prices.stages(partition, static_cast<std::int32_t>(partition.num_stages())).costs;
+  costs.part = parts_in_proportion(std::make_shared<const Network>(network), partition,
+                                   {network.samples, network.sequence}, costs.memory);
   estimate_host_copies(costs, cluster);
   return costs;
 }
