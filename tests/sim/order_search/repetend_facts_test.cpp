@@ -1,12 +1,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <vector>
 
 #include "sim/order_search/exact_order.hpp"
 #include "sim/order_search/repetend.hpp"
 #include "sim/order_search/repetend_schedule.hpp"
+#include "sim/order_search/repetend_tree.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -128,6 +130,31 @@ TEST_CASE("the shortest period of one microbatch is that of all start times, and
     CHECK(makespan <= end + 4 * found.repetend.period);
   }
   CHECK(waits > 10);
+}
+
+TEST_CASE("a tree that is given as many nodes as it visits finds its leaf, and with one fewer it does not") {
+  std::mt19937 random(83);
+  for (int round = 0; round < 30; ++round) {
+    CAPTURE(round);
+    const BlockProblem problem = there_and_back(random);
+    const Ticks period = search_repetend(problem, 1, 20'000).repetend.period;
+    RepetendTree tree(problem, 1, period, std::numeric_limits<Ticks>::max());
+    std::int64_t nodes = 1000;
+    REQUIRE(tree.search(nodes));
+    const std::int64_t visited = 1000 - nodes;
+    REQUIRE(visited > 0);
+    nodes = visited;
+    CHECK(tree.search(nodes));
+    CHECK(nodes == 0);
+    nodes = visited - 1;
+    CHECK_FALSE(tree.search(nodes));
+    // Nothing is shorter than the longest chain, and no period than the work of a device.
+    nodes = 1000;
+    CHECK_FALSE(RepetendTree(problem, 1, period, longest_chain(problem) - 1).search(nodes));
+    nodes = 1000;
+    const Ticks work = std::ranges::max(work_of(problem));
+    CHECK_FALSE(RepetendTree(problem, 1, work - 1, std::numeric_limits<Ticks>::max()).search(nodes));
+  }
 }
 
 TEST_CASE("a search of periods without nodes keeps what it begins with: one microbatch after another, and a bound") {

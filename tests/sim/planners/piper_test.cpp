@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "sim/planners/planner.hpp"
 #include "tests/support/source_directory.hpp"
@@ -155,6 +156,35 @@ TEST_CASE("piper finds the best plan of branching networks over degrees, replica
     CHECK(make_plan(find_planner("piper"), problem).claimed_ns == doctest::Approx(1e9 * best).epsilon(1e-12));
   }
   CHECK(possible > 30);
+}
+
+TEST_CASE("a stage of piper fits into exactly its bytes, with the fastest variant or only with the leanest one") {
+  PlanProblem problem;
+  VariantGraph graph;
+  graph.before.resize(1);
+  graph.after.resize(1);
+  graph.id = {0};
+  graph.label = {"n0"};
+  graph.variants = {
+      {{1, "vanilla", 0.001, 0, 700, 100, {}, {}}, {1, "activation recomp", 0.0015, 0, 200, 300, {}, {}}}};
+  problem.network.layers.nodes.push_back({.id = "0", .name = "n0"});
+  problem.network.variants = graph;
+  problem.levels = {{1, 1e6}};
+  problem.microbatches = 4;
+  const auto claim = [&](std::int64_t bytes) {
+    problem.memory_bytes = bytes;
+    try {
+      return make_plan(find_planner("piper"), problem).claimed_ns;
+    } catch (const Error&) {
+      return kImpossible;
+    }
+  };
+  CHECK(claim(801) == doctest::Approx(1e6));
+  CHECK(claim(800) == doctest::Approx(1e6));
+  CHECK(claim(799) == doctest::Approx(1.5e6));
+  CHECK(claim(500) == doctest::Approx(1.5e6));
+  CHECK(claim(499) == kImpossible);
+  CHECK(claim(0) == doctest::Approx(1e6));  // no limit
 }
 
 TEST_CASE("piper's times for BERT-32 on hundreds of devices are those of its released program, bit for bit") {

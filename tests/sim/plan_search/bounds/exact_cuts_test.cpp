@@ -6,11 +6,14 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "models/costs/time_limits.hpp"
 #include "sim/plan_search/bounds/chain_bounds.hpp"
 #include "sim/plan_search/bounds/layer_sums.hpp"
 #include "tests/support/drawn_prices.hpp"
+#include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("plan search");
 
@@ -257,6 +260,30 @@ TEST_CASE("sums over layers know their room, their messages and rings, and what 
   prices.links_are_modelled = false;
   CHECK(LayerSums(prices, 3).message(100, true).all == 0);
   CHECK(LayerSums(prices, 3).reduction(100, 2) == 0);
+}
+
+TEST_CASE("layers whose step no clock can hold are refused, and those at the limit are not") {
+  std::mt19937 random(39);
+  LayerPrices prices = drawn_prices(random, 2, 1, 1, 0);
+  const double most = static_cast<double>(kMostRun) / 4096;  // bounds multiply a step by up to so much
+  const auto refused = [&](double share, std::int64_t m) {
+    const auto all = static_cast<Ticks>(share * most / static_cast<double>(m + 1));
+    // Whole backwards or halves, whichever are longer, and updates.
+    prices.times[0] = {.f = all / 4, .b = all / 4, .i = 1, .w = 1, .u = all / 8};
+    prices.times[1] = {.f = all / 8, .b = 1, .i = all / 16, .w = all / 16, .u = all / 8};
+    return error_message([&] { LayerSums(prices, m); });
+  };
+  for (const std::int64_t m : {1, 2, 9}) {
+    for (const double speed : {0.5, 1.0, 2.0}) {
+      CAPTURE(m);
+      CAPTURE(speed);
+      prices.speed[0] = speed;
+      const double limit = 1 / std::max(1.0, speed);
+      CHECK(refused(0.999 * limit, m).empty());
+      CHECK(refused(1.001 * limit, m)
+                .starts_with("plan: all layers take, for " + std::to_string(m) + " microbatches of a step, "));
+    }
+  }
 }
 
 TEST_CASE(
