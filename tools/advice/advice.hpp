@@ -41,7 +41,7 @@ struct Advice {
   double spread = 0;        ///< half the range of the calm steps over their median
   /// Share by which every prediction may be off: as far as the run's own is, and the spread of its steps.
   double uncertainty = 0;
-  std::vector<std::string> assumptions;    ///< sentences, about the advised schedules
+  std::vector<std::string> assumptions;  ///< sentences, about the advised schedules
   /// Fastest first, those that do not fit last; but of `ties` the one that holds the least is the first of all.
   std::vector<AdvisedSchedule> schedules;
   std::vector<UnfitSchedule> left_out;
