@@ -334,7 +334,7 @@ void add_further_tokens(const Settings& settings, const MegatronLayers& layers, 
   const std::int64_t count = std::min<std::int64_t>(size_of(settings, "mtp_num_layers", 0, 0), kMostDecoders);
   for (std::int64_t k = 0; k < count; ++k) {
     network.layers.push_back(layers.residual(layers.attention(0)));
-    network.layers.push_back(layers.residual(layers.expert_count() > 0 ? layers.experts() : layers.mlp()));
+    network.layers.push_back(layers.residual(layers.expert_count() > 1 ? layers.experts() : layers.mlp()));
     LayerSpec token;
     token.kind = LayerKind::kFurtherToken;
     token.width = layers.width();

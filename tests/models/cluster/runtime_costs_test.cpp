@@ -1,5 +1,7 @@
 #include "models/cluster/runtime_costs_io.hpp"
 
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "tests/support/error_message.hpp"
@@ -33,6 +35,14 @@ TEST_CASE("calls that are not in the order of their sizes are refused with their
   CHECK(message(R"({"calls": [{"bytes": 8}, {"bytes": 8}]})").find("calls[1]: expected sizes in ascending") !=
         std::string::npos);
   CHECK(message(R"({"host_ns": {"G": 1}})").find("'G'") != std::string::npos);
+}
+
+TEST_CASE("costs of a runtime that are 0 are not written") {
+  RuntimeCosts costs;
+  costs.b_ns = 3;
+  const std::string text = runtime_costs_to_json(costs);
+  CHECK(text.find("\"B\"") != std::string::npos);
+  for (const char* key : {"\"F\"", "\"I\"", "\"W\"", "calls"}) CHECK(text.find(key) == std::string::npos);
 }
 
 TEST_SUITE_END();

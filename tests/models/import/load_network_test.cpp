@@ -55,4 +55,17 @@ TEST_CASE("a profiler's trace is no network, and what reads it is named") {
                        Error);
 }
 
+TEST_CASE("an id of a hub is not downloaded, and the built-in network with the nearest name is told") {
+  CHECK_THROWS_WITH_AS(load_network("meta-llama/Llama-3.1-405X"),
+                       "network 'meta-llama/Llama-3.1-405X': nothing is downloaded and there is no such file; expected "
+                       "the model's config.json on this disk, or a built-in network, of which 'llama3.1-405b' has the "
+                       "nearest name",
+                       Error);
+  CHECK_THROWS_WITH_AS(
+      load_network("someone/zzzzzzzzzzzzzzzzzzzzzzzzzzzz"),
+      "network 'someone/zzzzzzzzzzzzzzzzzzzzzzzzzzzz': nothing is downloaded and there is no such file; "
+      "expected the model's config.json on this disk, or a built-in network",
+      Error);
+}
+
 TEST_SUITE_END();

@@ -374,6 +374,29 @@ TEST_CASE("flags and numbers of settings are read in every form that the files h
   CHECK(testing::error_message([&] { with("maybe").flag("a"); }) == "x.sh:3: a: expected true or false, found 'maybe'");
 }
 
+TEST_CASE("an unknown option that is switched off is not told, and one with a value is") {
+  const auto told = [](const std::string& value) {
+    for (const LaunchNote& note : eight_layers("--frobnicate " + value).notes) {
+      if (note.kind == LaunchNote::kUnknown && note.text == "frobnicate") return true;
+    }
+    return false;
+  };
+  CHECK_FALSE(told("false"));
+  CHECK_FALSE(told("False"));
+  CHECK_FALSE(told("None"));
+  CHECK(told("true"));
+  CHECK(told("7"));
+}
+
+TEST_CASE("one expert is none, in layers and where further tokens are predicted") {
+  const auto further = [](const std::string& options) {
+    return eight_layers("--mtp-num-layers 1 " + options).network->layers[1 + 16 + 1].body[1].kind;
+  };
+  CHECK(further("") == LayerKind::kMlp);
+  CHECK(further("--num-experts 1") == LayerKind::kMlp);
+  CHECK(further("--num-experts 2") == LayerKind::kMoe);
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();

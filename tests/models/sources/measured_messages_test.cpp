@@ -1,5 +1,9 @@
 #include "models/sources/measured_messages.hpp"
 
+#include <cmath>
+#include <cstdio>
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "tests/support/error_message.hpp"
@@ -109,6 +113,24 @@ TEST_CASE("what is wrong in a table of a ping-pong is named with its line") {
   const std::vector<PingPong> no_other = ping_pong_from_csv("bytes,median_us\n0,2\n1000,12\n", "t.csv");
   CHECK(error_message([&] { with_ping_pong(of_size(1000, 1), no_other, true); }).find("around the run's 1000 bytes") !=
         std::string::npos);
+}
+
+TEST_CASE("a table takes times and sizes up to its limits, and not beyond them") {
+  const auto refused = [](const std::string& row) {
+    return !error_message([&] { ping_pong_from_csv("bytes,median_us\n" + row + "\n", "t.csv"); }).empty();
+  };
+  for (const bool bytes : {true, false}) {
+    CAPTURE(bytes);
+    const auto most = bytes ? 0x1p50 : 0x1p42 / 1000;  // in us
+    const auto row = [&](double value) {
+      char text[64];
+      std::snprintf(text, sizeof text, "%.17g", value);
+      return bytes ? std::string(text) + ",1" : "1," + std::string(text);
+    };
+    CHECK_FALSE(refused(row(0)));
+    CHECK_FALSE(refused(row(most)));
+    CHECK(refused(row(std::nextafter(most, 2 * most))));
+  }
 }
 
 TEST_SUITE_END();

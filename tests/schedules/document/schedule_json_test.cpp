@@ -160,6 +160,10 @@ TEST_CASE("wrong documents are refused with the path of the value") {
         "policy: expected B, or both I and W, among the priorities");
   CHECK(refusal("policy", "{\"priorities\": [\"F\", \"B\", \"F\"]}") ==
         "policy.priorities: names an op twice; expected every op once");
+  CHECK(refusal("policy", "{\"priorities\": [\"F\", \"B\"], \"limits\": 0}") ==
+        "policy.limits: expected an integer of at least 1, found 0");
+  CHECK(refusal("policy", "{\"priorities\": [\"F\", \"B\"], \"limits\": [0]}") ==
+        "policy.limits[0]: expected an integer of at least 1, found 0");
   CHECK(refusal("policy", "{\"priorities\": [\"F\", \"B\"], \"limits\": [1, 2, 3]}") ==
         "policy.limits: expected a number, or one for each of the 1 devices");
   CHECK(refusal("microbatches_per_update", "3") == "microbatches_per_update: expected an integer from 1 to 2, found 3");
@@ -286,6 +290,18 @@ TEST_CASE("a repeat block moves microbatches and updates by their own steps, fro
   CHECK_FALSE(leaves("0F0.1", 2, R"({"slice": -1})"));
   CHECK_FALSE(leaves("0F0.32766", 2, R"({"slice": 1})"));
   CHECK(leaves("0F0.32767", 2, R"({"slice": 1})"));
+}
+
+TEST_CASE("an age of weights of 0 updates is read, and a limit of a rule of 0 microbatches is refused") {
+  const auto document = [](const std::string& weights, const std::string& rest) {
+    return R"({"format": "plumbline-schedule", "version": 1, "name": "x", "parameters": {}, "num_devices": 1,
+      "num_stages": 1, "num_microbatches": 1, "microbatches_per_update": 1, "placement": [[[0]]], "weights": )" +
+           weights + rest + "}";
+  };
+  const std::string lists = R"(, "devices": [["0F0", "0B0"]])";
+  CHECK(schedule_from_json(document(R"({"policy": "delay", "d": 0})", lists), "x.json").weights.delay == 0);
+  CHECK(schedule_from_json(document(R"({"policy": "delay", "d": 1})", lists), "x.json").weights.delay == 1);
+  CHECK(error_message([&] { schedule_from_json(document(R"({"policy": "delay", "d": -1})", lists), "x.json"); }) != "");
 }
 
 }  // namespace plumb::testing
