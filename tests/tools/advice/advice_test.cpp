@@ -85,7 +85,8 @@ TEST_CASE("schedules that the runtime cannot run are left out with a reason, an 
     CHECK(!left_out->reason.empty());
   }
   CHECK(std::ranges::none_of(advice.schedules, [](const auto& one) { return one.candidate.name == "pipedream"; }));
-  CHECK(std::ranges::is_sorted(advice.schedules, {}, &AdvisedSchedule::step_ns));
+  const auto others = std::ranges::subrange(advice.schedules.begin() + 1, advice.schedules.end());
+  CHECK(std::ranges::is_sorted(others, {}, &AdvisedSchedule::step_ns));
 }
 
 TEST_CASE("a memory limit moves what does not fit behind everything that does") {
@@ -165,11 +166,13 @@ TEST_CASE("orders that are searched keep the memory limit, and can be saved by t
 
 TEST_CASE("the interval of a prediction holds the uncertainty of all, and what is unsure of its own") {
   const Advice& advice = advice_of_zb_h1();
+  const double fastest = std::ranges::min(advice.schedules, {}, &AdvisedSchedule::step_ns).step_ns;
   for (const AdvisedSchedule& each : advice.schedules) {
     CAPTURE(each.candidate.name);
     CHECK(each.low_ns <= each.step_ns * (1 - advice.uncertainty) + 1);
     CHECK(each.high_ns >= each.step_ns * (1 + advice.uncertainty) - 1);
-    CHECK(each.ties == (each.step_ns <= (1 + kSameStep) * advice.schedules.front().step_ns));
+    CHECK(each.ties == (each.step_ns <= (1 + kSameStep) * fastest));
+    if (each.ties) CHECK(advice.best()->stashes <= each.stashes);
   }
   const AdvisedSchedule& own = row(advice, "zb-h1");  // its own ratio is 1 with any costs
   CHECK(own.high_ns == doctest::Approx(own.step_ns * (1 + advice.uncertainty)));
