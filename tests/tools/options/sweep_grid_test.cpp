@@ -168,7 +168,7 @@ TEST_CASE("the best choices are those that nothing beats in both bubble and memo
 }
 
 TEST_CASE("intervals of jittered runs hold the median and are those of the seeds") {
-  SweepPlan plan{.costs = {}, .source = {.kind = AbstractUnits{}, .jitter = 0.2}, .simulation = {}, .runs = 41};
+  SweepPlan plan{.costs = {}, .simulation = {}, .source = {.kind = AbstractUnits{}, .jitter = 0.2}, .runs = 41};
   const std::vector<SweepPoint> points{{"1f1b", {.num_devices = 4, .num_microbatches = 8}, "F=1,B=2"}};
   const auto run = [&] {
     std::vector<SweepResult> results;
