@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
@@ -85,7 +86,7 @@ TEST_CASE("schedules that the runtime cannot run are left out with a reason, an 
     CHECK(!left_out->reason.empty());
   }
   CHECK(std::ranges::none_of(advice.schedules, [](const auto& one) { return one.candidate.name == "pipedream"; }));
-  const auto others = std::ranges::subrange(advice.schedules.begin() + 1, advice.schedules.end());
+  const auto others = std::span(advice.schedules).subspan(1);
   CHECK(std::ranges::is_sorted(others, {}, &AdvisedSchedule::step_ns));
 }
 
