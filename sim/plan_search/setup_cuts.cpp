@@ -123,9 +123,9 @@ DeviceOrders orders_of(const PlanSetup& setup, std::size_t most) {
     orders.orders.erase(std::unique(orders.orders.begin(), orders.orders.end()), orders.orders.end());
     return orders;
   }
-  using Make = std::pair<double, std::int64_t>;
+  using SpeedAndMemory = std::pair<double, std::int64_t>;
   std::erase_if(orders.orders, [&](const std::vector<std::int32_t>& order) {
-    std::vector<std::vector<Make>> made(copies);
+    std::vector<std::vector<SpeedAndMemory>> made(copies);
     for (std::size_t at = 0; at < order.size(); ++at) {
       const auto place = static_cast<std::size_t>(order[at]);
       made[at / places].emplace_back(prices.speed[place], prices.usable_bytes[place]);

@@ -6,6 +6,7 @@
 #include "models/pricing/price.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/lowering/lower.hpp"
+#include "schedules/program/pricing_shape.hpp"
 #include "schedules/program/program.hpp"
 #include "sim/prediction/memory_fit.hpp"
 #include "sim/rules/sim_options.hpp"

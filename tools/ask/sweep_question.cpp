@@ -3,6 +3,7 @@
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tools/options/parse_range.hpp"
+#include "tools/options/plan_runtimes.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -14,9 +15,11 @@ std::vector<std::string> values_of(const std::string& list, char separator) {
   return list.empty() ? std::vector<std::string>{""} : split(list, separator);
 }
 
-void add_schedule(const std::string& name, std::vector<std::string>& names) {
+void add_schedule(const SweepQuestion& question, const std::string& name, std::vector<std::string>& names) {
   if (name == "all") {
-    for (const ScheduleSpec& spec : schedule_catalogue()) names.emplace_back(spec.name);
+    for (const ScheduleSpec& spec : schedule_catalogue()) {
+      if (question.all || is_for_comparison(spec, question.simulation.runtime)) names.emplace_back(spec.name);
+    }
     return;
   }
   if (name == "-" || !is_schedule_file(name)) schedule_named(name);
@@ -26,13 +29,13 @@ void add_schedule(const std::string& name, std::vector<std::string>& names) {
 /// Names stand apart or, as elsewhere, between commas; those of files may have commas.
 std::vector<std::string> names_of(const SweepQuestion& question) {
   std::vector<std::string> names;
-  if (question.schedules.empty()) add_schedule("all", names);
+  if (question.schedules.empty()) add_schedule(question, "all", names);
   for (const std::string& given : question.schedules) {
     if (given != "-" && is_schedule_file(given)) {
       names.push_back(given);
       continue;
     }
-    for (const std::string& name : split(given, ',')) add_schedule(name, names);
+    for (const std::string& name : split(given, ',')) add_schedule(question, name, names);
   }
   return names;
 }
@@ -41,6 +44,7 @@ std::vector<std::string> names_of(const SweepQuestion& question) {
 
 void SweepQuestion::add_points_to(OptionTable& table) {
   table.positionals(schedules, 0, "NAME,schedules")
+      .flag("all", all, "with 'all': also asynchronous schedules, inference, and schedules that no known system runs")
       .text("devices,p", devices, "RANGE", "pipeline devices")
       .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
       .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")

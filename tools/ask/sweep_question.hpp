@@ -18,6 +18,7 @@ struct SweepQuestion {
   static constexpr const char* kUsage = "sweep [NAME]... -p RANGE -m RANGE [options]";
 
   std::vector<std::string> schedules;
+  bool all = false;  ///< 'all' schedules are really all
   std::string devices;
   std::string microbatches;
   std::string chunks;

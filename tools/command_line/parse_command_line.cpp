@@ -116,7 +116,8 @@ bool parse_command_line(const OptionTable& options, const CommandLine& arguments
     return false;
   }
   // Before anything is refused, and also where an option lacks its value: `plan --jobs --help`.
-  if (std::ranges::find(arguments, std::string("--") + kHelp) != arguments.end()) {
+  const auto asks_for_help = [](const std::string& word) { return word == std::string("--") + kHelp || word == "-h"; };
+  if (std::ranges::any_of(arguments, asks_for_help)) {
     print(help_text(options));
     return false;
   }

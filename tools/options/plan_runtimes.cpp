@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
@@ -10,6 +12,7 @@
 #include "schedules/document/schedule_io.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
 #include "tools/options/parse_range.hpp"
+#include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
 namespace {
@@ -115,24 +118,63 @@ bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero) {
   return runtime->zero.find(digit) != std::string_view::npos || runtime->zero_too.find(digit) != std::string_view::npos;
 }
 
+namespace {
+
+/// The schedules of the catalogue that a system has under a name of its own; empty: what PyTorch's CSV can say.
+std::vector<std::string> named_schedules(const PlanRuntime& runtime) {
+  if (runtime.schedules.empty()) return {};
+  std::vector<std::string> known = split(std::string(runtime.schedules), ',');
+  if (runtime.schedules_too.empty()) return known;
+  const std::vector<std::string> more = split(std::string(runtime.schedules_too), ',');
+  known.insert(known.end(), more.begin(), more.end());
+  return known;
+}
+
+bool has_schedule(const PlanRuntime& runtime, const ScheduleSpec& spec) {
+  const std::vector<std::string> known = named_schedules(runtime);
+  if (known.empty()) return csv_holds(spec);
+  return std::ranges::any_of(known, [&](const std::string& one) {
+    return one == spec.name || one == spec.alias_of;  // torch-1f1b is 1f1b
+  });
+}
+
+std::string systems_with(const ScheduleSpec& spec) {
+  const bool in_csv = csv_holds(spec);
+  std::vector<std::string> titles;
+  for (const PlanRuntime& runtime : kRuntimes) {
+    if (runtime.schedules.empty() ? in_csv : has_schedule(runtime, spec)) titles.emplace_back(runtime.title);
+  }
+  return joined(titles);
+}
+
+}  // namespace
+
 std::string missing_schedule(const std::string& simulated, std::string_view name) {
   const PlanRuntime* runtime = simulated_system(simulated);
   if (runtime == nullptr) return "";
   const ScheduleSpec& spec = schedule_named(name);
+  if (has_schedule(*runtime, spec)) return "";
   const std::string title(runtime->title);
   if (runtime->schedules.empty()) {
-    if (csv_holds(spec)) return "";
     return title + " has no schedule " + std::string(spec.name) + ", and no CSV of PyTorch can hold its order";
   }
-  std::vector<std::string> known = split(std::string(runtime->schedules), ',');
-  if (!runtime->schedules_too.empty()) {
-    const std::vector<std::string> more = split(std::string(runtime->schedules_too), ',');
-    known.insert(known.end(), more.begin(), more.end());
-  }
-  const bool has = std::ranges::any_of(known, [&](const std::string& one) {
-    return one == spec.name || one == spec.alias_of;  // torch-1f1b is 1f1b
-  });
-  return has ? "" : title + " has no schedule " + std::string(spec.name) + ", it has " + joined(known);
+  return title + " has no schedule " + std::string(spec.name) + ", it has " + joined(named_schedules(*runtime));
+}
+
+std::string runs_in(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;
+  if (is_schedule_file(name)) return "";
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(name);
+  if (found != known.end()) return found->second;
+  return known.emplace(name, systems_with(schedule_named(name))).first->second;
+}
+
+bool is_for_comparison(const ScheduleSpec& spec, const std::string& simulated) {
+  if (!spec.synchronous || spec.inference || !spec.alias_of.empty()) return false;
+  const std::string name(spec.name);
+  return simulated_system(simulated) != nullptr ? missing_schedule(simulated, name).empty() : !runs_in(name).empty();
 }
 
 }  // namespace plumb

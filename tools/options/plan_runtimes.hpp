@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/network/network.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/plan_search/plan_job.hpp"
 
 namespace plumb {
@@ -47,6 +48,14 @@ bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero);
 /// That the system whose rules a simulation follows (`--runtime`) has no schedule `name` of the catalogue, and which it
 /// has. Empty where it has this one, or an equal one under another name, and where nothing is known of the system.
 std::string missing_schedule(const std::string& simulated, std::string_view name);
+
+/// The systems that can run a schedule, "PyTorch, torchtitan": of the catalogue's, those that have it or can be given
+/// its order. Empty: none that is known; and of files.
+std::string runs_in(const std::string& name);
+
+/// Whether "all schedules" has it: it trains the same model with updates that wait for all microbatches, and a system
+/// can run it (the one of `--runtime`, if it is known). Other names of a schedule are left out.
+bool is_for_comparison(const ScheduleSpec& spec, const std::string& simulated);
 
 /// Names of the schedules that it runs.
 std::vector<std::string> schedules_of(const PlanRuntime& runtime);

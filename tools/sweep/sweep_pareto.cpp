@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "tools/options/plan_runtimes.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -70,7 +71,8 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
                    {"limit", '>'},
                    {"peak memory", '>'},
                    {"bubble", '>'},
-                   {"step time", '>'}});
+                   {"step time", '>'},
+                   {"runs in"}});
   const auto add = [&](std::size_t at) {
     const SweepPoint& point = results[at].point;
     const SweepFigures& figures = *results[at].figures;
@@ -79,7 +81,7 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
                    std::string(results[at].semantics), point.schedule, std::to_string(point.params.chunks),
                    point.memory_limit.empty() ? "-" : point.memory_limit, memory_text(figures),
                    fixed_text(100 * figures.bubble_fraction, 2) + " %",
-                   time_text(static_cast<std::int64_t>(figures.step_time_ns))});
+                   time_text(static_cast<std::int64_t>(figures.step_time_ns)), runs_in(point.schedule)});
   };
   for (const std::vector<std::size_t>& front : pareto_fronts(results)) std::ranges::for_each(front, add);
   table.leave_out_empty_columns();

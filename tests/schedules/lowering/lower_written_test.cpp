@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/waits.hpp"

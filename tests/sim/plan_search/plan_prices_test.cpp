@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "models/cluster/cluster_io.hpp"
+#include "models/ground/error.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_search.hpp"

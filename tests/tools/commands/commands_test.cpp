@@ -41,6 +41,7 @@ TEST_CASE("help lists every command, and every command explains itself") {
     CHECK(own.err == "");
     CHECK(own.out.starts_with("usage: plumbline " + name));
     CHECK(own.out == run("plumbline help " + name).out);
+    CHECK(own.out == run("plumbline " + name + " -h").out);
     CHECK(has(own.out, "\n\nexamples:\n  plumbline " + name));
   }
 }
@@ -418,6 +419,26 @@ TEST_CASE("first tries in the words of other systems are answered, each with a n
        "simulate 1f1b -p 2 -m 4 --summary --network gpt2-small --cluster a100", "openai-community/gpt2 is read as");
   CHECK(has(run("plumbline simulate 1f1b -p 2 -m 4 --cost fwd=1ms,bwd=2ms").out, "makespan         15 ms"));
   CHECK(run("plumbline sweep -p 4 -m 8").out == run("plumbline sweep all -p 4 -m 8").out);
+}
+
+TEST_CASE("sweep all has what trains the same model and runs somewhere, and says where; --all has the rest, too") {
+  const std::string some = run("plumbline sweep all -p 4 -m 8 --csv -").out;
+  const std::string every = run("plumbline sweep all --all -p 4 -m 8 --csv -").out;
+  const auto lists = [](const std::string& csv, const std::string& name) { return has(csv, "\n" + name + ","); };
+  for (const char* name : {"1f1b", "gpipe", "interleaved", "zb-h1", "zb-v", "v-half", "dualpipev"}) {
+    CAPTURE(name);
+    CHECK(lists(some, name));
+    CHECK(lists(every, name));
+  }
+  for (const char* name : {"pipemare", "petra", "pipeedge", "gems", "torch-1f1b", "tawpipe"}) {
+    CAPTURE(name);
+    CHECK_FALSE(lists(some, name));
+    CHECK(lists(every, name));
+  }
+  const std::string megatron = run("plumbline sweep all -p 4 -m 8 --runtime megatron --csv -").out;
+  CHECK(lists(megatron, "1f1b"));
+  CHECK_FALSE(lists(megatron, "zb-v"));
+  CHECK(has(run("plumbline sweep 1f1b zb-h1 -p 4 -m 8").out, "PyTorch, torchtitan"));
 }
 
 TEST_CASE("-o writes the report that its name ends as, and convert's file may stand behind it") {
