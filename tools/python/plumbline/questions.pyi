@@ -144,6 +144,7 @@ def validate(
 
 def sweep(
     *schedules: Union[str, os.PathLike[str]],
+    all: Union[bool, None] = ...,
     devices: _Several = ...,
     microbatches: _Several = ...,
     chunks: _Several = ...,
