@@ -21,7 +21,7 @@ Settings given(const std::vector<std::pair<std::string, std::string>>& options) 
   return settings;
 }
 
-Settings layout(const std::string& text) { return given({{"pipeline_model_parallel_layout", text}}); }
+Settings with_layout(const std::string& text) { return given({{"pipeline_model_parallel_layout", text}}); }
 
 }  // namespace
 
@@ -42,21 +42,21 @@ TEST_CASE("repetitions of a layout are written out, brackets before letters") {
 }
 
 TEST_CASE("a layout in letters or in names has as many layers in each stage") {
-  CHECK(megatron_stage_units(layout("Ett|t*3|tL"), 6, 3, 1) == Units{2, 3, 1});
-  CHECK(megatron_stage_units(layout("E|tm|L"), 2, 3, 1) == Units{0, 2, 0});
-  CHECK(megatron_stage_units(layout("[['embedding','decoder'],['decoder','decoder','mtp'],['loss']]"), 4, 3, 1) ==
+  CHECK(megatron_stage_units(with_layout("Ett|t*3|tL"), 6, 3, 1) == Units{2, 3, 1});
+  CHECK(megatron_stage_units(with_layout("E|tm|L"), 2, 3, 1) == Units{0, 2, 0});
+  CHECK(megatron_stage_units(with_layout("[['embedding','decoder'],['decoder','decoder','mtp'],['loss']]"), 4, 3, 1) ==
         Units{1, 3, 0});
-  CHECK(megatron_stage_units(layout("[[embedding],[],[decoder,loss]]"), 1, 3, 1) == Units{0, 0, 1});
+  CHECK(megatron_stage_units(with_layout("[[embedding],[],[decoder,loss]]"), 1, 3, 1) == Units{0, 0, 1});
   for (const char* quoted : {"\"Et|ttL\"", "'Et|ttL'", " E t | t t L ", "Et\"|'t tL"}) {
     CAPTURE(quoted);
-    CHECK(megatron_stage_units(layout(quoted), 3, 2, 1) == Units{1, 2});
+    CHECK(megatron_stage_units(with_layout(quoted), 3, 2, 1) == Units{1, 2});
   }
-  CHECK(megatron_chunks(layout("Et|t|t|tL"), 4, 2) == 2);
-  CHECK(megatron_chunks(layout("Et|t|t|tL"), 4, 4) == 1);
+  CHECK(megatron_chunks(with_layout("Et|t|t|tL"), 4, 2) == 2);
+  CHECK(megatron_chunks(with_layout("Et|t|t|tL"), 4, 4) == 1);
   const auto told = [](const std::string& text, std::int64_t pipeline) {
     return testing::error_message([&] {
-      megatron_chunks(layout(text), 4, pipeline);
-      megatron_stage_units(layout(text), 4, pipeline, 1);
+      megatron_chunks(with_layout(text), 4, pipeline);
+      megatron_stage_units(with_layout(text), 4, pipeline, 1);
     });
   };
   const std::string begin = "x.sh:1: pipeline_model_parallel_layout: expected ";
