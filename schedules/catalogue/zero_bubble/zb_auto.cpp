@@ -38,11 +38,12 @@ Schedule searched_order(std::string_view name, const ScheduleParams& params, std
     const StagePasses& passes = costs.stages[d];
     limits[d] = stashes * passes.f.stash + std::max<std::int64_t>(0, passes.i.stash);
   }
+  const SearchEffort effort = search_effort(name, params, stashes == 0, 3);  // whose options are refused first
   const auto order = search_zero_bubble(costs, limits, static_cast<std::int32_t>(params.num_microbatches),
                                         {.allow_gap = hyper_parameter(name, params, "gap"),
                                          .skip_forward = hyper_parameter(name, params, "skip"),
                                          .fill_small_gap = hyper_parameter(name, params, "fill")},
-                                        search_effort(name, params, stashes == 0, 3));
+                                        effort);
   require(order.has_value(), name, "the memory limit must hold what the forward of one microbatch keeps");
   const std::int64_t updates = updates_or(params, 1);
   Schedule schedule = looped_schedule(name, params, 1, updates);

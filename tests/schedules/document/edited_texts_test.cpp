@@ -51,8 +51,8 @@ std::string item_read(const std::string& text) {
 
 std::string rules_read(const std::string& text) {
   if (is_long(text)) return "";
-  return written(schedule_from_rules(text, "x.rules", {.num_devices = 2, .num_microbatches = 3})) +
-         written(schedule_from_rules(text, "x.rules", {.num_devices = 3, .num_microbatches = 5}));
+  std::string both = written(schedule_from_rules(text, "x.rules", {.num_devices = 2, .num_microbatches = 3}));
+  return both += written(schedule_from_rules(text, "x.rules", {.num_devices = 3, .num_microbatches = 5}));
 }
 
 }  // namespace
