@@ -43,7 +43,7 @@ struct StageTimes {
 /// Those of `times` that are counted per microbatch: all but u x evict load all_reduce.
 std::vector<Ticks*> times_per_microbatch(StageTimes& times);
 
-/// Those of `memory` that are counted per microbatch, beside its stash.
+/// Lists the figures of `memory` that are counted per microbatch, beside its stash.
 std::vector<std::int64_t*> bytes_per_microbatch(StageMemory& memory);
 
 /// `memory` for a part of the microbatch: what is counted per microbatch in proportion to the part's length.

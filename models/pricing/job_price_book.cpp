@@ -13,7 +13,7 @@
 
 namespace plumb {
 struct JobPriceBook::Known {
-  /// Of the degrees and choices in which jobs usually differ.
+  /// Mixes the degrees and choices in which jobs usually differ.
   struct ChoiceHash {
     std::size_t operator()(const Parallelism& choice) const {
       std::size_t hash = 0;

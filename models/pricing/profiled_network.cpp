@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-/// Of kernels that take no time beside their work, on a device of which nothing else is known.
+/// Returns rates of kernels that take no time beside their work, on a device of which nothing else is known.
 KernelRates rates_without_overhead(const DeviceSpec& device) {
   KernelRates rates;
   rates.device = device.name;

@@ -50,7 +50,7 @@ Program program_of(const PreparedRun& run, const SimOptions& options = {});
 /// that every device needs, held against `limit`. Without spans in `options` it is a summary, which jumps over what
 /// repeats. `options`: as of `RunRules::simulation`.
 Timeline predict(const PreparedRun& run, const MemoryLimit& limit, const SimOptions& options);
-/// The same of a program of the run that is there already.
+/// Predicts the run from its program, which is there already.
 Timeline predict(const PreparedRun& run, const Program& program, const MemoryLimit& limit, const SimOptions& options);
 
 /// A schedule priced by `source`, run by `rules`, in its own order: a summary.
