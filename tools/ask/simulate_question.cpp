@@ -129,8 +129,8 @@ void PreparedJob::prepare() {
     if (!answer_.violations.empty()) return;
   }
   asked.costs.enlarge_cluster(source_, answer_.run.schedule.num_devices);
-  answer_.run = prepare_run(std::move(answer_.run.schedule), price(source_, answer_.run.schedule), source_,
-                            asked.simulation.rules());
+  PricedPipeline priced = price(source_, answer_.run.schedule);
+  answer_.run = prepare_run(std::move(answer_.run.schedule), std::move(priced), source_, asked.simulation.rules());
   note_missing_schedule(answer_.run.rules.runtime, answer_.name);
   if (asked.peak && answer_.run.costs().memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
