@@ -311,8 +311,7 @@ void note_unread(const Settings& settings, LaunchJob& job) {
 
 }  // namespace
 
-LaunchJob megatron_job(Settings& settings) {
-  rename_to_megatron(settings);
+LaunchJob megatron_job(const Settings& settings) {
   LaunchJob job;
   job.source = settings.source();
   job.runtime = runs_deepspeed(settings) ? "deepspeed" : "megatron";

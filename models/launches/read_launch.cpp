@@ -10,6 +10,7 @@
 #include "models/launches/deepspeed_job.hpp"
 #include "models/launches/megatron_job.hpp"
 #include "models/launches/megatron_log.hpp"
+#include "models/launches/megatron_names.hpp"
 #include "models/launches/torchtitan_job.hpp"
 
 namespace plumb {
@@ -104,42 +105,58 @@ void add_parents(Settings& settings, const LaunchContext& context) {
   }
 }
 
-LaunchJob script_job(std::string_view text, const std::string& name, const LaunchContext& context) {
+LaunchSettings script_settings(std::string_view text, const std::string& name, const LaunchContext& context) {
   LaunchCommand launch = launch_command(text, name, shell_values(context), context.open);
   check_program(launch.program, name);
   add_deepspeed_file(launch, context);
-  set_given(context, launch.settings);
-  LaunchJob job = megatron_job(launch.settings);
-  job.parallelism.blocking_launches = launch.blocking_launches;
-  job.notes.insert(job.notes.begin(), launch.notes.begin(), launch.notes.end());
-  return job;
+  return {.settings = std::move(launch.settings),
+          .blocking_launches = launch.blocking_launches,
+          .notes = std::move(launch.notes),
+          .is_command_line = true};
 }
 
-}  // namespace
-
-LaunchJob read_launch(std::string_view text, const std::string& name, const LaunchContext& context) {
-  const auto of_megatron = [&](Settings settings) {
-    set_given(context, settings);
-    return megatron_job(settings);
-  };
-  if (name.ends_with(".toml")) {
-    Settings settings = settings_of_toml(text, name);
-    set_given(context, settings);
-    return torchtitan_job(settings);
-  }
-  if (name.ends_with(".json")) {
-    Settings settings = settings_of_json(text, name);
-    set_given(context, settings);
-    return deepspeed_job(settings);
-  }
+LaunchSettings settings_of(std::string_view text, const std::string& name, const LaunchContext& context) {
+  if (name.ends_with(".toml")) return {LaunchFamily::kTorchtitan, settings_of_toml(text, name)};
+  if (name.ends_with(".json")) return {LaunchFamily::kDeepspeed, settings_of_json(text, name)};
   if (name.ends_with(".yaml") || name.ends_with(".yml")) {
     Settings settings = settings_of_yaml(text, name);
     add_parents(settings, context);
     set_environment(context, settings);
-    return of_megatron(std::move(settings));
+    return {LaunchFamily::kMegatron, std::move(settings)};
   }
-  if (is_megatron_log(text)) return of_megatron(settings_of_megatron_log(text, name));
-  return script_job(text, name, context);
+  if (is_megatron_log(text)) return {LaunchFamily::kMegatron, settings_of_megatron_log(text, name)};
+  return script_settings(text, name, context);
+}
+
+}  // namespace
+
+LaunchSettings launch_settings(std::string_view text, const std::string& name, const LaunchContext& context) {
+  LaunchSettings said = settings_of(text, name, context);
+  set_given(context, said.settings);
+  if (said.family == LaunchFamily::kMegatron) rename_to_megatron(said.settings);
+  return said;
+}
+
+LaunchJob launch_job(LaunchSettings said) {
+  const auto job_of = [](LaunchFamily family, const Settings& settings) {
+    switch (family) {
+      case LaunchFamily::kTorchtitan:
+        return torchtitan_job(settings);
+      case LaunchFamily::kDeepspeed:
+        return deepspeed_job(settings);
+      case LaunchFamily::kMegatron:
+        break;
+    }
+    return megatron_job(settings);
+  };
+  LaunchJob job = job_of(said.family, said.settings);
+  job.parallelism.blocking_launches = job.parallelism.blocking_launches || said.blocking_launches;
+  job.notes.insert(job.notes.begin(), said.notes.begin(), said.notes.end());
+  return job;
+}
+
+LaunchJob read_launch(std::string_view text, const std::string& name, const LaunchContext& context) {
+  return launch_job(launch_settings(text, name, context));
 }
 
 }  // namespace plumb

@@ -18,6 +18,7 @@ inline constexpr char kUnknownEnd = '\x02';
 struct Setting {
   std::vector<std::string> values;  ///< none: a flag that was given
   std::string place;
+  std::vector<std::string> spelled{};  ///< name and values as the file has them; none: as they are here
 };
 
 /// The values of a launch file by name: flags of a command line, keys of a table joined by '.'. Names are in lower

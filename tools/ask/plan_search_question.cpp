@@ -63,7 +63,7 @@ std::optional<LaunchedPlan> launched_of(PlanSearchQuestion& question) {
   }
   size_cluster(question.job);
   if (!question.launch.any()) return std::nullopt;
-  return launched_plan(question.launch.read(), question.job);
+  return launched_plan(question.launch.settings(), question.job);
 }
 
 }  // namespace
@@ -88,6 +88,7 @@ PlanShown PreparedPlanSearch::shown(const std::string& output) const {
   if (asked_.launch.any()) {
     shown.launched.emplace_back("--job", asked_.launch.file);
     for (const std::string& set : asked_.launch.set) shown.launched.emplace_back("--job-set", set);
+    if (launched_) shown.said = launched_->said;
     if (!asked_.launch.arguments.empty()) shown.launched.emplace_back("--job-args", asked_.launch.arguments);
   }
   if (!output.empty() && output != "-") {

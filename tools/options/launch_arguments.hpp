@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/launches/launch.hpp"
+#include "models/launches/read_launch.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
@@ -23,7 +24,9 @@ struct LaunchArguments {
   void add_to(OptionTable& parser, const std::string& name = "job");
   bool any() const { return !file.empty(); }
 
-  /// Reads the job; files that it names are looked for from its folder. Throws `Error`.
+  /// Reads the file; files that it names are looked for from its folder. Throws `Error`.
+  LaunchSettings settings() const;
+  /// The job that they describe. Throws `Error`.
   LaunchJob read() const;
 };
 

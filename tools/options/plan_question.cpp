@@ -89,6 +89,7 @@ PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* r
 void pad_vocabulary(PlanQuestion& question) {
   const std::int64_t rows = vocabulary_rows(question.network);
   if (question.runtime == nullptr || !question.runtime->pads_vocabulary || rows % kVocabularyUnit == 0) return;
+  question.words = rows;
   question.vocabulary = (rows / kVocabularyUnit + 1) * kVocabularyUnit;
   question.network = with_vocabulary_rows(std::move(question.network), question.vocabulary);
 }

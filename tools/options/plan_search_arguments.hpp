@@ -77,6 +77,7 @@ struct PlanQuestion {
   std::optional<KernelRates> rates{};
   PricingLimits limits{};
   std::int64_t vocabulary = 0;           ///< rows that the system makes of the network's; 0: as in the network
+  std::int64_t words = 0;                ///< rows that the network had before; 0: as in the network
   const PlanRuntime* runtime = nullptr;  ///< that the plan is for; none: no system is known to run it
   PlanJob job{};
   PlanRanges ranges{};

@@ -56,7 +56,8 @@ std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
 
 }  // namespace
 
-LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
+LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) {
+  LaunchJob job = launch_job(said);
   ScheduleArguments size;
   CostArguments costs;
   SimulationArguments messages;
@@ -83,7 +84,7 @@ LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
   Schedule schedule = load_schedule(name, size, search_goal(costs, source, static_cast<std::int32_t>(job.pipeline)));
   Timeline timeline =
       predict(std::move(schedule), source, messages.rules(), parse_memory_limit(costs.memory_limit, true));
-  return {std::move(job), std::move(timeline)};
+  return {std::make_shared<const LaunchSettings>(std::move(said)), std::move(job), std::move(timeline)};
 }
 
 std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best) {
