@@ -16,6 +16,10 @@ using FormKind = OptionForm::Kind;
 constexpr std::array<std::string_view, 6> kSwitchWords{"0", "false", "no", "1", "true", "yes"};
 
 std::string told_number(double value) {
+  constexpr double kMostWithAllDigits = 1e7;
+  if (std::trunc(value) == value && std::abs(value) < kMostWithAllDigits) {
+    return std::to_string(static_cast<std::int64_t>(value));
+  }
   std::array<char, 32> text{};
   std::string told(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
   if (const std::size_t plus = told.find("e+"); plus != std::string::npos) {

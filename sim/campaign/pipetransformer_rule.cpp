@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -72,8 +73,8 @@ constexpr std::array kPipeTransformerOptions{
     NamedOption{
         "freeze", rule_number("X"), {1.0 / 3, "0.3333"}, "share of the layers that are left, after every epoch"},
     NamedOption{"epoch", rule_number("N", 1), 1'281'167, "samples of an epoch", "the default is those of ImageNet"},
-    NamedOption{"cache", switch_form(), 1, "1: keeps what frozen layers hand on",
-                "0: they run forward in every step, in the first stage"},
+    NamedOption{"cache", switch_form(), 1, "whether what frozen layers hand on is kept",
+                "if not, they run forward in every step, in the first stage"},
     kSavesOption,
     kSaveOption,
     NamedOption{"restart", kRuleSeconds, 120, "seconds from a loss, or from packing layers anew, to the next step"},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/campaign/campaign_rule.hpp"
@@ -124,7 +125,7 @@ class RecycleRule final : public CampaignRule {
 
 constexpr std::array kRecycleOptions{
     kPipelineStagesOption, NamedOption{"pause", kRuleSeconds, 30, "seconds from a loss to the next step"},
-    NamedOption{"reshard", switch_form(), 0, "1: moves layers, too, so that all nodes have equal work",
+    NamedOption{"reshard", switch_form(), 0, "whether layers move, too, so that all nodes have equal work",
                 "this is ElasWave's bound"},
     kSavesBesideOption};
 

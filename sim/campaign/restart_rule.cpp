@@ -1,6 +1,7 @@
 #include "sim/campaign/restart_rule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
