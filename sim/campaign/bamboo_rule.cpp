@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -178,16 +179,31 @@ class BambooRule final : public CampaignRule {
   std::int64_t step_end_ = 0;
 };
 
+constexpr std::array kBambooOptions{
+    kPipelineStagesOption,
+    NamedOption{"global", kRuleSeconds, 30, "seconds to meet at first and after a loss that stops the job"},
+    NamedOption{"local", kRuleSeconds, 20, "seconds to meet after a step"},
+    NamedOption{"slowdown", rule_number("X", 1), 1.5, "times as long a step takes while somebody stands in"}};
+
+CampaignRulePtr make_bamboo(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
+  return std::make_unique<BambooRule>(
+      BambooSettings{.stages = option_count(options, "stages", usual_stages(problem, book.redundant())),
+                     .global_ns = option_ns(options, "global"),
+                     .local_ns = option_ns(options, "local"),
+                     .slowdown = options.number("slowdown")},
+      book);
+}
+
 }  // namespace
 
-CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const std::int32_t stages = usual_stages(problem, book.redundant());
-  return std::make_unique<BambooRule>(
-      BambooSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
-                     .global_ns = rule_seconds(problem, "global", 30),
-                     .local_ns = rule_seconds(problem, "local", 20),
-                     .slowdown = rule_number(problem, "slowdown", 1.5, 1)},
-      book);
+CampaignRuleSpec bamboo_rule() {
+  return {.name = "bamboo",
+          .summary =
+              "every node can stand in for the one behind it, whose forwards it runs, too; nodes meet after a "
+              "step to take places",
+          .source = "Thorpe et al., Bamboo, NSDI 2023, arXiv 2204.12013",
+          .options = kBambooOptions,
+          .make = make_bamboo};
 }
 
 }  // namespace plumb

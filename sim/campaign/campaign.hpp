@@ -1,23 +1,17 @@
 #pragma once
 
+#include <span>
 #include <string_view>
-#include <vector>
 
-#include "sim/campaign/campaign_result.hpp"
+#include "sim/campaign/campaign_rule.hpp"
 
 namespace plumb {
 
-/// How a system answers to nodes that come and go, by name.
-struct CampaignRuleSpec {
-  std::string_view name;
-  std::string_view summary;
-  std::string_view source;
-  std::string_view options;           ///< "key=VALUE meaning (default)", one a line
-  std::string_view changes_job = "";  ///< why its samples are not those of the others; empty: they are
-};
-
 /// All rules, in the order of their years.
-std::vector<CampaignRuleSpec> campaign_rules();
+std::span<const CampaignRuleSpec> campaign_rules();
+
+/// Throws `Error` with the nearest name when there is no such rule.
+const CampaignRuleSpec& campaign_rule_named(std::string_view name);
 
 /// Plays the campaign by the rule `name`. Throws `Error` for an unknown rule or option, and for a trace that is longer
 /// than can be counted. Deterministic.

@@ -1,28 +1,16 @@
 #include "sim/campaign/campaign_rule.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-
-#include "models/ground/error.hpp"
 
 namespace plumb {
 
-double rule_number(const CampaignProblem& problem, std::string_view option, double otherwise, double least) {
-  const auto given = problem.options.find(std::string(option));
-  if (given == problem.options.end()) return otherwise;
-  double value = 0;
-  const char* end = given->second.data() + given->second.size();
-  const auto [stop, failed] = std::from_chars(given->second.data(), end, value);
-  if (failed != std::errc{} || stop != end || !(value >= least && value <= 1e9)) {
-    throw Error("option " + std::string(option) + ": expected a number from " +
-                std::to_string(static_cast<std::int64_t>(least)) + " to 1e9, found '" + given->second + "'");
-  }
-  return value;
+std::int64_t option_ns(const OptionReader& options, std::string_view name) {
+  return std::llround(options.number(name) * 1e9);
 }
 
-std::int64_t rule_seconds(const CampaignProblem& problem, std::string_view option, double otherwise) {
-  return std::llround(rule_number(problem, option, otherwise) * 1e9);
+std::int32_t option_count(const OptionReader& options, std::string_view name, std::int32_t otherwise) {
+  return static_cast<std::int32_t>(options.number(name, otherwise));
 }
 
 std::int32_t usual_nodes(const CampaignProblem& problem) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/ground/named_option.hpp"
 #include "sim/campaign/campaign_result.hpp"
 
 namespace plumb {
@@ -49,10 +50,36 @@ class CampaignRule {
 };
 using CampaignRulePtr = std::unique_ptr<CampaignRule>;
 
-/// The value of an option of a rule, a number of at least `least`; `otherwise` where it is not given. Throws `Error`.
-double rule_number(const CampaignProblem& problem, std::string_view option, double otherwise, double least = 0);
+/// How a system answers to nodes that come and go, by name. Its source `<name>_rule.cpp` has its options and makes it.
+struct CampaignRuleSpec {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+  std::span<const NamedOption> options;
+  CampaignRulePtr (*make)(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) = nullptr;
+  std::string_view changes_job = "";  ///< why its samples are not those of the others; empty: they are
+};
+
+// Values of the options of rules.
+inline constexpr double kMostRuleNumber = 1e9;
+inline constexpr OptionForm kRuleSeconds = number_form("S", 0, kMostRuleNumber);
+constexpr OptionForm rule_number(std::string_view stands_for, double least = 0) {
+  return number_form(stands_for, least, kMostRuleNumber);
+}
+constexpr OptionForm rule_count(std::string_view stands_for, double least) {
+  return count_form(stands_for, least, kMostRuleNumber);
+}
+/// Of rules that go on while they save.
+inline constexpr NamedOption kSavesBesideOption{"every", kRuleSeconds, 600, "seconds of work between checkpoints",
+                                                "they are written beside it"};
+/// Of rules whose pipelines are as long as those of the best layout (`usual_stages`).
+inline constexpr NamedOption kPipelineStagesOption{
+    "stages", rule_count("P", 1), "those of the best layout for the mean of the trace", "stages of every pipeline"};
+
 /// Seconds as nanoseconds.
-std::int64_t rule_seconds(const CampaignProblem& problem, std::string_view option, double otherwise);
+std::int64_t option_ns(const OptionReader& options, std::string_view name);
+/// An option that counts nodes, stages or layers, whose default depends on the job.
+std::int32_t option_count(const OptionReader& options, std::string_view name, std::int32_t otherwise);
 
 /// The mean number of nodes of the trace, rounded down, at least 1: what a layout that never changes is made for.
 std::int32_t usual_nodes(const CampaignProblem& problem);
@@ -60,19 +87,9 @@ std::int32_t usual_nodes(const CampaignProblem& problem);
 /// source where it has no layout.
 std::int32_t usual_stages(const CampaignProblem& problem, LayoutBook& book);
 
-CampaignRulePtr checkpoint_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr varuna_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr bamboo_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr oobleck_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr ravnest_rule(const CampaignProblem& problem, LayoutBook& book);
 /// How many of `tasks` each peer of a pool gets: every task goes to the peer that is expected to be free first, of
 /// equal ones the first (the released code's queue, github.com/yandex-research/swarm). `task_times`: what one task
 /// takes on each.
 std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::int64_t tasks);
-CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook& book);
-CampaignRulePtr petals_rule(const CampaignProblem& problem, LayoutBook& book);
 
 }  // namespace plumb

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -208,15 +209,28 @@ std::int32_t shortest_pipeline(LayoutBook& book) {
   return 1;
 }
 
+constexpr std::array kOobleckOptions{
+    NamedOption{"least", rule_count("N", 1), "the fewest that the job runs on", "nodes of the shortest pipeline"},
+    NamedOption{"tolerated", rule_count("N", 0), 1, "losses at once after which every layer is still somewhere"},
+    NamedOption{"pause", kRuleSeconds, 30, "seconds to take other pipelines"}, kSavesBesideOption};
+
+CampaignRulePtr make_oobleck(const CampaignProblem&, const OptionReader& options, LayoutBook& book) {
+  return std::make_unique<OobleckRule>(
+      OobleckSettings{.least = option_count(options, "least", shortest_pipeline(book)),
+                      .tolerated = static_cast<std::int32_t>(options.count("tolerated")),
+                      .pause_ns = option_ns(options, "pause"),
+                      .every_ns = option_ns(options, "every")},
+      book);
+}
+
 }  // namespace
 
-CampaignRulePtr oobleck_rule(const CampaignProblem& problem, LayoutBook& book) {
-  return std::make_unique<OobleckRule>(
-      OobleckSettings{.least = static_cast<std::int32_t>(rule_number(problem, "least", shortest_pipeline(book), 1)),
-                      .tolerated = static_cast<std::int32_t>(rule_number(problem, "tolerated", 1)),
-                      .pause_ns = rule_seconds(problem, "pause", 30),
-                      .every_ns = rule_seconds(problem, "every", 600)},
-      book);
+CampaignRuleSpec oobleck_rule() {
+  return {.name = "oobleck",
+          .summary = "pipelines of several lengths; a loss makes the others share its microbatches",
+          .source = "Jang et al., Oobleck, SOSP 2023, arXiv 2309.08125",
+          .options = kOobleckOptions,
+          .make = make_oobleck};
 }
 
 }  // namespace plumb

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -115,16 +116,31 @@ class ParcaeRule final : public CampaignRule {
   std::int64_t trains_ns_ = 0;  ///< behind the pause
 };
 
-}  // namespace
+constexpr std::array kParcaeOptions{
+    NamedOption{"interval", kRuleSeconds, 60, "seconds from one choice of a layout to the next"},
+    NamedOption{"save", kRuleSeconds, 14, "seconds to save and load a checkpoint"},
+    NamedOption{"restart", kRuleSeconds, 30, "seconds of a restart where the layouts say nothing of it"},
+    NamedOption{"ahead", rule_count("L", 0), 0, "intervals ahead whose nodes are known",
+                "above 0 this is its liveput with true forecasts"}};
 
-CampaignRulePtr parcae_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const ParcaeSettings settings{.interval_ns = std::max<std::int64_t>(1, rule_seconds(problem, "interval", 60)),
-                                .save_ns = rule_seconds(problem, "save", 14),
-                                .restart_ns = rule_seconds(problem, "restart", 30),
-                                .ahead = static_cast<std::size_t>(rule_number(problem, "ahead", 0))};
+CampaignRulePtr make_parcae(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
+  const ParcaeSettings settings{.interval_ns = std::max<std::int64_t>(1, option_ns(options, "interval")),
+                                .save_ns = option_ns(options, "save"),
+                                .restart_ns = option_ns(options, "restart"),
+                                .ahead = static_cast<std::size_t>(options.count("ahead"))};
   std::vector<IntervalNodes> nodes;
   if (settings.ahead > 0) nodes = intervals_ahead(problem, settings.interval_ns);
   return std::make_unique<ParcaeRule>(settings, std::move(nodes), book);
+}
+
+}  // namespace
+
+CampaignRuleSpec parcae_rule() {
+  return {.name = "parcae",
+          .summary = "every minute the fastest layout; any change of nodes costs a restart",
+          .source = "Duan et al., Parcae, NSDI 2024, arXiv 2403.14097: its throughput-optimized baseline",
+          .options = kParcaeOptions,
+          .make = make_parcae};
 }
 
 }  // namespace plumb

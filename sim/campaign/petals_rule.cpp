@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -241,20 +242,24 @@ class PetalsRule final : public CampaignRule {
   double rate_ = 0;  ///< of the step under way, since the swarm last got slower
 };
 
-}  // namespace
+constexpr std::array kPetalsOptions{
+    NamedOption{"blocks", rule_count("N", 1), "its layers; 24 of a table", "blocks of the network"},
+    NamedOption{"held", rule_count("N", 1), "as many as a stage of the best layout for the mean of the trace",
+                "blocks that every server holds"},
+    NamedOption{"quality", rule_number("X"), 0.75, "share of the throughput that the slowest block could have",
+                "below it servers move"},
+    NamedOption{"check", kRuleSeconds, 120, "seconds from one look at the swarm to the next"},
+    NamedOption{"load", kRuleSeconds, 30, "seconds in which a server loads its blocks over the network"}};
 
-CampaignRulePtr petals_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const auto whole = [&](std::string_view option, std::int32_t otherwise) {
-    return static_cast<std::int32_t>(rule_number(problem, option, otherwise, 1));
-  };
+CampaignRulePtr make_petals(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
   const std::int32_t known = book.source().layers();
-  PetalsSettings settings{.blocks = whole("blocks", known > 0 ? known : 24),
+  PetalsSettings settings{.blocks = option_count(options, "blocks", known > 0 ? known : 24),
                           .held = 1,
-                          .quality = rule_number(problem, "quality", 0.75),
-                          .load_ns = rule_seconds(problem, "load", 30),
-                          .check_ns = std::max<std::int64_t>(1, rule_seconds(problem, "check", 120))};
+                          .quality = options.number("quality"),
+                          .load_ns = option_ns(options, "load"),
+                          .check_ns = std::max<std::int64_t>(1, option_ns(options, "check"))};
   const std::int32_t stages = usual_stages(problem, book);
-  settings.held = whole("held", std::max(1, (settings.blocks + stages - 1) / stages));
+  settings.held = option_count(options, "held", std::max(1, (settings.blocks + stages - 1) / stages));
   if (settings.held > settings.blocks) throw Error("option held: expected at most as many as there are blocks");
   if (!book.step({1, settings.stages()})) {
     throw Error("petals: servers that hold " + std::to_string(settings.held) + " of " +
@@ -262,6 +267,19 @@ CampaignRulePtr petals_rule(const CampaignProblem& problem, LayoutBook& book) {
                 " stages, in which the job does not run; expected other blocks or held");
   }
   return std::make_unique<PetalsRule>(settings, book);
+}
+
+}  // namespace
+
+CampaignRuleSpec petals_rule() {
+  return {.name = "petals",
+          .summary = "servers with some blocks each, which move to where throughput is worst",
+          .source =
+              "Borzunov et al., Petals, NeurIPS 2023, arXiv 2312.08361: the block selection of its released "
+              "program",
+          .options = kPetalsOptions,
+          .make = make_petals,
+          .changes_job = "weights stay as they are, for inference or to tune prompts"};
 }
 
 }  // namespace plumb

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -64,25 +65,50 @@ class PipeTransformerRule final : public RestartRule {
   double samples_ = 0;
 };
 
-}  // namespace
+constexpr std::array kPipeTransformerOptions{
+    NamedOption{"layers", rule_count("N", 1), "its own; 12 of a table", "layers of the network, a transformer"},
+    NamedOption{"width", rule_number("N", 1), 768, "width of its layers, which are cut by their parameters"},
+    NamedOption{"embedding", rule_number("X"), 0, "millions of parameters before the layers"},
+    NamedOption{"head", rule_number("X"), 0, "millions of parameters behind the layers"},
+    NamedOption{
+        "freeze", rule_number("X"), {1.0 / 3, "0.3333"}, "share of the layers that are left, after every epoch"},
+    NamedOption{"epoch", rule_number("N", 1), 1'281'167, "samples of an epoch", "the default is those of ImageNet"},
+    NamedOption{"cache", switch_form(), 1, "whether what frozen layers hand on is kept",
+                "if not, they run forward in every step, in the first stage"},
+    kSavesOption,
+    kSaveOption,
+    NamedOption{"restart", kRuleSeconds, 120, "seconds from a loss, or from packing layers anew, to the next step"},
+    kLayoutNodesOption};
 
-CampaignRulePtr pipetransformer_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const auto whole = [&](std::string_view option, double otherwise) {
-    return static_cast<std::int32_t>(rule_number(problem, option, otherwise, 1));
-  };
+CampaignRulePtr make_pipetransformer(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
   const std::int32_t known = book.source().layers();
-  FreezingSettings settings{.freezing = {.layers = whole("layers", known > 0 ? known : 12),
-                                         .alpha = rule_number(problem, "freeze", 1.0 / 3),
-                                         .width = rule_number(problem, "width", 768, 1),
-                                         .embedding_millions = rule_number(problem, "embedding", 0),
-                                         .head_millions = rule_number(problem, "head", 0)},
-                            .epoch_samples = rule_number(problem, "epoch", 1'281'167, 1),
-                            .cached = rule_number(problem, "cache", 1) > 0};
+  FreezingSettings settings{.freezing = {.layers = option_count(options, "layers", known > 0 ? known : 12),
+                                         .alpha = options.number("freeze"),
+                                         .width = options.number("width"),
+                                         .embedding_millions = options.number("embedding"),
+                                         .head_millions = options.number("head")},
+                            .epoch_samples = options.number("epoch"),
+                            .cached = options.is_on("cache")};
   if (known > 0 && settings.freezing.layers != known) {
     throw Error("option layers: the network has " + std::to_string(known) + ", expected as many");
   }
   if (settings.freezing.alpha > 1) throw Error("option freeze: expected a share from 0 to 1");
-  return std::make_unique<PipeTransformerRule>(restart_settings(problem, false), settings, book);
+  RestartSettings restart = restart_settings(options);
+  restart.nodes = option_count(options, "nodes", usual_nodes(problem));
+  return std::make_unique<PipeTransformerRule>(restart, settings, book);
+}
+
+}  // namespace
+
+CampaignRuleSpec pipetransformer_rule() {
+  return {.name = "pipetransformer",
+          .summary =
+              "checkpoint, while the first layers freeze: half as long pipelines, twice as many, and steps of "
+              "the layers that are left",
+          .source = "He et al., PipeTransformer, ICML 2021",
+          .options = kPipeTransformerOptions,
+          .make = make_pipetransformer,
+          .changes_job = "layers freeze, so that later samples train less of the network"};
 }
 
 }  // namespace plumb

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -205,19 +206,35 @@ class RavnestRule final : public CampaignRule {
   bool averages_ = false;    ///< in the step under way
 };
 
+constexpr std::array kRavnestOptions{
+    NamedOption{"stages", rule_count("P", 1), "those of the best layout for the mean of the trace",
+                "stages of every cluster"},
+    NamedOption{"clusters", rule_count("N", 0), "as many as the mean of the trace makes", "number of clusters"},
+    NamedOption{"updates", rule_number("N"), 500, "updates of every cluster between two averagings"},
+    NamedOption{"average", kRuleSeconds, 10, "seconds that averaging takes"},
+    NamedOption{"rejoin", kRuleSeconds, 30, "seconds in which a peer loads the newest weights of its layers"},
+    kSavesBesideOption};
+
+CampaignRulePtr make_ravnest(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
+  return std::make_unique<RavnestRule>(
+      RavnestSettings{.stages = option_count(options, "stages", usual_stages(problem, book)),
+                      .clusters = option_count(options, "clusters", 0),
+                      .usual = usual_nodes(problem),
+                      .updates = std::max<std::int64_t>(1, std::llround(options.number("updates"))),
+                      .average_ns = option_ns(options, "average"),
+                      .rejoin_ns = option_ns(options, "rejoin"),
+                      .every_ns = option_ns(options, "every")},
+      book);
+}
+
 }  // namespace
 
-CampaignRulePtr ravnest_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const std::int32_t stages = usual_stages(problem, book);
-  return std::make_unique<RavnestRule>(
-      RavnestSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
-                      .clusters = static_cast<std::int32_t>(rule_number(problem, "clusters", 0)),
-                      .usual = usual_nodes(problem),
-                      .updates = std::max<std::int64_t>(1, std::llround(rule_number(problem, "updates", 500))),
-                      .average_ns = rule_seconds(problem, "average", 10),
-                      .rejoin_ns = rule_seconds(problem, "rejoin", 30),
-                      .every_ns = rule_seconds(problem, "every", 600)},
-      book);
+CampaignRuleSpec ravnest_rule() {
+  return {.name = "ravnest",
+          .summary = "clusters train by themselves and average; all wait until a lost peer is replaced",
+          .source = "Menon et al., Ravnest, arXiv 2401.01728: as its released program does",
+          .options = kRavnestOptions,
+          .make = make_ravnest};
 }
 
 }  // namespace plumb

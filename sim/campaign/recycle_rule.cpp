@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/campaign/campaign_rule.hpp"
@@ -122,16 +123,31 @@ class RecycleRule final : public CampaignRule {
   NodeSeats seats_;
 };
 
+constexpr std::array kRecycleOptions{
+    kPipelineStagesOption, NamedOption{"pause", kRuleSeconds, 30, "seconds from a loss to the next step"},
+    NamedOption{"reshard", switch_form(), 0, "whether layers move, too, so that all nodes have equal work",
+                "this is ElasWave's bound"},
+    kSavesBesideOption};
+
+CampaignRulePtr make_recycle(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
+  return std::make_unique<RecycleRule>(
+      RecycleSettings{.stages = option_count(options, "stages", usual_stages(problem, book)),
+                      .pause_ns = option_ns(options, "pause"),
+                      .every_ns = option_ns(options, "every"),
+                      .moves_layers = options.is_on("reshard")},
+      book);
+}
+
 }  // namespace
 
-CampaignRulePtr recycle_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const std::int32_t stages = usual_stages(problem, book);
-  return std::make_unique<RecycleRule>(
-      RecycleSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
-                      .pause_ns = rule_seconds(problem, "pause", 30),
-                      .every_ns = rule_seconds(problem, "every", 600),
-                      .moves_layers = rule_number(problem, "reshard", 0) > 0},
-      book);
+CampaignRuleSpec recycle_rule() {
+  return {.name = "recycle",
+          .summary =
+              "no spare nodes; a loss makes the other holders of its stage do its microbatches, as far as they "
+              "can in what they idle",
+          .source = "Gandhi et al., ReCycle, SOSP 2024, arXiv 2405.14009: its bound",
+          .options = kRecycleOptions,
+          .make = make_recycle};
 }
 
 }  // namespace plumb

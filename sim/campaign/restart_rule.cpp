@@ -1,33 +1,16 @@
 #include "sim/campaign/restart_rule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
 namespace plumb {
 
-namespace {
-
-constexpr double kUsualLink = 12.5;  ///< GB/s
-
-}  // namespace
-
-RestartSettings restart_settings(const CampaignProblem& problem, bool morph) {
-  RestartSettings settings{.every_ns = rule_seconds(problem, "every", 600),
-                           .save_ns = rule_seconds(problem, "save", 30),
-                           .restart_ns = rule_seconds(problem, "restart", 120),
-                           .morph = morph,
-                           .peers = static_cast<std::int32_t>(rule_number(problem, "peers", 0)),
-                           .nodes = static_cast<std::int32_t>(rule_number(problem, "nodes", usual_nodes(problem), 1))};
-  if (problem.options.contains("rebalance")) settings.rebalance_ns = rule_seconds(problem, "rebalance", 0);
-  const double link = rule_number(problem, "link", kUsualLink);
-  const auto over_link = [&](std::string_view option) {
-    return std::llround(rule_number(problem, option, 0) / std::max(link, 1e-9) * 1e9);
-  };
-  if (problem.options.contains("layer")) settings.rebalance_ns = over_link("layer");
-  settings.copy_ns = std::max(0, settings.peers - 1) * over_link("state");
-  settings.idle = rule_number(problem, "idle", 0);
-  return settings;
+RestartSettings restart_settings(const OptionReader& options) {
+  return {.every_ns = option_ns(options, "every"),
+          .save_ns = option_ns(options, "save"),
+          .restart_ns = option_ns(options, "restart")};
 }
 
 void RestartRule::became_ready(const CampaignNode&, CampaignRun& run) {
@@ -122,12 +105,68 @@ void RestartRule::begin_step(CampaignRun& run) {
   run.begin_step(std::llround(takes + copies), next.ns, next.samples);
 }
 
-CampaignRulePtr checkpoint_rule(const CampaignProblem& problem, LayoutBook& book) {
-  return std::make_unique<RestartRule>(restart_settings(problem, false), book);
+namespace {
+
+constexpr NamedOption kRestartOption{"restart", kRuleSeconds, 120, "seconds from a loss to the next step"};
+constexpr NamedOption kPeersOption{"peers", rule_count("K", 0), 0,
+                                   "neighbours that keep each other's state in memory after every step"};
+constexpr NamedOption kStateOption{"state", rule_number("X"), 0, "GB of a node that its peers keep",
+                                   "what of sending them does not fit into a step makes it longer"};
+constexpr NamedOption kLinkOption{"link", rule_number("X"), 12.5, "GB/s of a node"};
+constexpr NamedOption kIdleOption{"idle", rule_number("X"), 0, "share of a step in which its link is free"};
+constexpr NamedOption kMoveSecondsOption{"rebalance", kRuleSeconds, "none: all wait for it",
+                                         "seconds in which layers move off a slow node"};
+constexpr NamedOption kMoveBytesOption{"layer", rule_number("X"), "none",
+                                       "GB of weights that move off a slow node, in place of rebalance"};
+
+constexpr std::array kVarunaOptions{kSavesOption, kSaveOption, kRestartOption,     kPeersOption,    kStateOption,
+                                    kLinkOption,  kIdleOption, kMoveSecondsOption, kMoveBytesOption};
+constexpr std::array kCheckpointOptions{kSavesOption,       kSaveOption,     kRestartOption, kLayoutNodesOption,
+                                        kPeersOption,       kStateOption,    kLinkOption,    kIdleOption,
+                                        kMoveSecondsOption, kMoveBytesOption};
+
+/// The settings of `varuna`, and those of `checkpoint` but for its nodes.
+RestartSettings settings_with_peers(const OptionReader& options) {
+  RestartSettings settings = restart_settings(options);
+  settings.peers = static_cast<std::int32_t>(options.count("peers"));
+  if (options.has("rebalance")) settings.rebalance_ns = std::llround(options.number("rebalance", 0) * 1e9);
+  const auto over_link = [&](double gigabytes) {
+    return std::llround(gigabytes / std::max(options.number("link"), 1e-9) * 1e9);
+  };
+  if (options.has("layer")) settings.rebalance_ns = over_link(options.number("layer", 0));
+  settings.copy_ns = std::max(0, settings.peers - 1) * over_link(options.number("state"));
+  settings.idle = options.number("idle");
+  return settings;
 }
 
-CampaignRulePtr varuna_rule(const CampaignProblem& problem, LayoutBook& book) {
-  return std::make_unique<RestartRule>(restart_settings(problem, true), book);
+CampaignRulePtr make_checkpoint(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
+  RestartSettings settings = settings_with_peers(options);
+  settings.nodes = option_count(options, "nodes", usual_nodes(problem));
+  return std::make_unique<RestartRule>(settings, book);
+}
+
+CampaignRulePtr make_varuna(const CampaignProblem&, const OptionReader& options, LayoutBook& book) {
+  RestartSettings settings = settings_with_peers(options);
+  settings.morph = true;
+  return std::make_unique<RestartRule>(settings, book);
+}
+
+}  // namespace
+
+CampaignRuleSpec checkpoint_rule() {
+  return {.name = "checkpoint",
+          .summary = "one layout; stops at a loss, and starts again from the last checkpoint",
+          .source = "Young 1974, Daly 2006; GEMINI, SOSP 2023 (peers)",
+          .options = kCheckpointOptions,
+          .make = make_checkpoint};
+}
+
+CampaignRuleSpec varuna_rule() {
+  return {.name = "varuna",
+          .summary = "checkpoint, in the best layout for the nodes that are there",
+          .source = "Athlur et al., Varuna, EuroSys 2022, arXiv 2111.04007",
+          .options = kVarunaOptions,
+          .make = make_varuna};
 }
 
 }  // namespace plumb

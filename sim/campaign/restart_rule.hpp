@@ -25,8 +25,17 @@ struct RestartSettings {
   std::optional<std::int64_t> rebalance_ns{};
 };
 
-/// Reads the options that `checkpoint`, `varuna` and rules made of them share.
-RestartSettings restart_settings(const CampaignProblem& problem, bool morph);
+// Options that rules made of `checkpoint` share.
+inline constexpr NamedOption kSavesOption{"every",
+                                          kRuleSeconds,
+                                          {600, "600, or the best for the failures where these are random"},
+                                          "seconds of work between checkpoints"};
+inline constexpr NamedOption kSaveOption{"save", kRuleSeconds, 30, "seconds that a checkpoint stops the job"};
+inline constexpr NamedOption kLayoutNodesOption{"nodes", rule_count("N", 1), "the mean of the trace",
+                                                "nodes that the layout is made for"};
+
+/// Reads `every`, `save` and `restart`.
+RestartSettings restart_settings(const OptionReader& options);
 
 /// Checkpoint and restart: a node that goes stops the job, which starts again from its last checkpoint with the nodes
 /// that are ready, as soon as they suffice. Where layouts adapt, nodes that got ready are taken in after a checkpoint,

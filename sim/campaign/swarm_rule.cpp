@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -183,14 +184,32 @@ std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::
   return routed;
 }
 
-CampaignRulePtr swarm_rule(const CampaignProblem& problem, LayoutBook& book) {
-  const std::int32_t stages = usual_stages(problem, book);
+namespace {
+
+constexpr std::array kSwarmOptions{
+    NamedOption{"stages", rule_count("P", 1), "those of the best layout for the mean of the trace",
+                "pools, one for every stage"},
+    NamedOption{"join", kRuleSeconds, 30, "seconds in which a peer loads the state of its stage"},
+    NamedOption{"rebalance", kRuleSeconds, 300, "seconds after which a peer may move to the smallest pool"},
+    kSavesBesideOption};
+
+CampaignRulePtr make_swarm(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
   return std::make_unique<SwarmRule>(
-      SwarmSettings{.stages = static_cast<std::int32_t>(rule_number(problem, "stages", stages, 1)),
-                    .join_ns = rule_seconds(problem, "join", 30),
-                    .rebalance_ns = std::max<std::int64_t>(1, rule_seconds(problem, "rebalance", 300)),
-                    .every_ns = rule_seconds(problem, "every", 600)},
+      SwarmSettings{.stages = option_count(options, "stages", usual_stages(problem, book)),
+                    .join_ns = option_ns(options, "join"),
+                    .rebalance_ns = std::max<std::int64_t>(1, option_ns(options, "rebalance")),
+                    .every_ns = option_ns(options, "every")},
       book);
+}
+
+}  // namespace
+
+CampaignRuleSpec swarm_rule() {
+  return {.name = "swarm",
+          .summary = "a pool of peers for every stage; a loss makes the others of its pool do more",
+          .source = "Ryabinin et al., SWARM Parallelism, ICML 2023, arXiv 2301.11913",
+          .options = kSwarmOptions,
+          .make = make_swarm};
 }
 
 }  // namespace plumb

@@ -18,28 +18,6 @@
 namespace plumb {
 namespace {
 
-/// Planners whose programs grow fastest, and up to what size they are asked. Chosen by that growth, not measured.
-struct PlannerLimit {
-  std::string_view name;
-  std::size_t layers = 0;
-  std::int32_t devices = 0;
-};
-/// None of ravnest, whose clusters are for peers of unlike memory.
-constexpr std::array kLimits{
-    PlannerLimit{"dapple", 200, 16},           PlannerLimit{"alpa", 2000, 64},      PlannerLimit{"piper", 200, 32},
-    PlannerLimit{"dnn-partitioning", 500, 64}, PlannerLimit{"slicegraph", 200, 64}, PlannerLimit{"spp", 200, 16},
-    PlannerLimit{"diffusionpipe", 200, 16},    PlannerLimit{"bapipe", 200, 64},     PlannerLimit{"pipe-torch", 500, 64},
-    PlannerLimit{"galvatron", 500, 64},        PlannerLimit{"ravnest", 0, 0}};
-constexpr PlannerLimit kOtherwise{"", 500, 64};
-
-bool is_affordable(const Planner& planner, std::size_t layers, std::int64_t devices) {
-  PlannerLimit limit = kOtherwise;
-  for (const PlannerLimit& known : kLimits) {
-    if (known.name == planner.name) limit = known;
-  }
-  return layers <= limit.layers && devices <= limit.devices;
-}
-
 /// Bounds of the stages in the chain; nothing when they are no runs of it, in order.
 std::optional<Partition> runs_of(const Plan& plan, const LayerChain& chain) {
   std::vector<std::int64_t> position(static_cast<std::size_t>(*std::max_element(chain.node.begin(), chain.node.end())) +
@@ -120,7 +98,8 @@ void add_data_ranks(const PlanJob& job, const PlanRanges& ranges, const Pipeline
 std::vector<PlannerSeed> seeds_of(const PlanJob& job, const PlanRanges& ranges, const Parallelism& parallelism,
                                   const Planner& planner, const std::function<bool()>& stop) {
   std::vector<PlannerSeed> seeds;
-  if (!is_affordable(planner, job.num_layers, job.num_devices / parallelism.devices_per_stage())) return seeds;
+  const std::int64_t devices = job.num_devices / parallelism.devices_per_stage();
+  if (job.num_layers > planner.asked_up_to.layers || devices > planner.asked_up_to.devices) return seeds;
   try {
     PlanProblem problem = planner_problem(job, parallelism);
     problem.stop.asked = stop;

@@ -1,17 +1,21 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <span>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
 
 constexpr double kUnevenness = 0.5;  // how far a group may be above the average
 constexpr std::size_t kMostLayerGroups = 24;
+
+constexpr std::array kAlpaOptions{
+    NamedOption{"groups", count_form("N", 1, kMostLayerGroups), 16, "groups that the layers are put into"}};
 
 /// Ends of the layer groups: the fewest bytes into the group that takes most, no group much longer than the average.
 std::vector<std::size_t> layer_groups(const LayerChain& chain, std::size_t count) {
@@ -186,18 +190,27 @@ class AlpaSearch {
   std::vector<Choice> choice_;
 };
 
-}  // namespace
-
 /// Alpa's inter-operator program (OSDI 2022): layers are grouped, then for every bound t_max on a stage the least sum
 /// of stage times is found over groups and meshes (a power of two inside a node, or whole nodes) that use every device;
 /// minimised is that sum + (m - 1) times the slowest stage.
 Plan plan_alpa(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
-  const auto asked = static_cast<std::size_t>(problem.number("groups", 16));
-  if (asked < 1 || asked > kMostLayerGroups) {
-    throw Error("option 'groups': expected 1 to " + std::to_string(kMostLayerGroups));
-  }
+  const auto asked = static_cast<std::size_t>(OptionReader(kAlpaOptions, problem.options).count("groups"));
   return AlpaSearch(problem, chain, layer_groups(chain, std::min(asked, chain.size()))).solve();
+}
+
+}  // namespace
+
+Planner alpa_planner() {
+  return {.name = "alpa",
+          .paper = "Zheng et al., OSDI 2022",
+          .year = 2022,
+          .minimises = "sum of stage times + (m - 1) slowest stage",
+          .options = kAlpaOptions,
+          .uncertain =
+              "times inside a mesh are not its solver's: compute is shared evenly and gradients are reduced by a ring",
+          .asked_up_to = {.layers = 2000, .devices = 64},
+          .plan = plan_alpa};
 }
 
 }  // namespace plumb

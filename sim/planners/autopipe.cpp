@@ -1,9 +1,11 @@
 #include <algorithm>
 
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
+
+namespace {
 
 /// AutoPipe (CLUSTER 2022): from the balanced cut, layers are moved from the slowest stage to a neighbour while the
 /// simulated step gets shorter.
@@ -48,6 +50,17 @@ Plan plan_autopipe(const PlanProblem& problem) {
     plan.stages.back().load_ns = static_cast<double>(chain.total(bounds[s], bounds[s + 1]));
   }
   return plan;
+}
+
+}  // namespace
+
+Planner autopipe_planner() {
+  return {.name = "autopipe",
+          .paper = "Liu et al., CLUSTER 2022",
+          .year = 2022,
+          .minimises = "simulated 1F1B step",
+          .uncertain = "layers are not split into halves; the step does not slice microbatches",
+          .plan = plan_autopipe};
 }
 
 }  // namespace plumb

@@ -2,11 +2,13 @@
 #include <functional>
 
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/ordered_stages.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
+
+namespace {
 
 /// AutoPipe for shared clusters (ICPP 2024): a running pipeline, here the cut that is balanced for devices alike, is
 /// cut anew for the devices as they are, one layer between neighbours at a time, as long as that makes the slowest
@@ -56,6 +58,17 @@ Plan plan_autopipe_dynamic(const PlanProblem& problem) {
     plan.stages.back().devices = {static_cast<std::int32_t>(s)};
   }
   return plan;
+}
+
+}  // namespace
+
+Planner autopipe_dynamic_planner() {
+  return {.name = "autopipe-dynamic",
+          .paper = "AutoPipe, ICPP 2024",
+          .year = 2024,
+          .minimises = "time of the slowest stage or link on the devices as they are, layer by layer",
+          .uncertain = "its moves are chosen by a trained policy, here the best one is; what moving costs is left out",
+          .plan = plan_autopipe_dynamic};
 }
 
 }  // namespace plumb

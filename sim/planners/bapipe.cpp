@@ -2,9 +2,9 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/ordered_stages.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -24,8 +24,6 @@ PipelineStages timed(const PlanProblem& problem, const LayerChain& chain, const 
   }
   return pipeline;
 }
-
-}  // namespace
 
 /// BaPipe (Zhao et al., 2020): intra-batch pipelines of any length over devices in a row, one to a stage, balanced by
 /// compute, links and memory (weights, gradients, and what 1F1B keeps); the lengths are compared by the time of a step.
@@ -60,6 +58,20 @@ Plan plan_bapipe(const PlanProblem& problem) {
   if (plan.stages.empty()) throw Error("bapipe: no pipeline fits into the memory of the devices");
   plan.microbatches = problem.microbatches;
   return plan;
+}
+
+}  // namespace
+
+Planner bapipe_planner() {
+  return {.name = "bapipe",
+          .paper = "Zhao et al., 2020",
+          .year = 2020,
+          .minimises = "1F1B step of pipelines balanced by compute, links and memory",
+          .uncertain =
+              "it is certain that compute, links and memory are balanced and pipelines of any length compared, "
+              "but not how; devices are in the order of the cluster",
+          .asked_up_to = {.layers = 200, .devices = 64},
+          .plan = plan_bapipe};
 }
 
 }  // namespace plumb

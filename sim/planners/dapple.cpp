@@ -4,7 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -208,11 +208,23 @@ class DappleSearch {
   std::int64_t states_ = 0;
 };
 
-}  // namespace
-
 /// DAPPLE's planner (PPoPP 2021): the first layers on some devices, the rest as one stage on all others, and that rest
 /// cut again, under three ways to place a stage on machines; kept per layers placed and devices in use is the prefix of
 /// least latency L = T_w + T_s + T_e (`pivot_latency`).
 Plan plan_dapple(const PlanProblem& problem) { return DappleSearch(problem).solve(); }
+
+}  // namespace
+
+Planner dapple_planner() {
+  return {.name = "dapple",
+          .paper = "Fan et al., PPoPP 2021",
+          .year = 2021,
+          .minimises = "latency of a synchronous step",
+          .uncertain =
+              "on which side of the pivot's own backward later stages count is as in the paper's formula; "
+              "split and concatenation of replicas cost as much as the whole transfer",
+          .asked_up_to = {.layers = 200, .devices = 16},
+          .plan = plan_dapple};
+}
 
 }  // namespace plumb

@@ -3,11 +3,13 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/ordered_stages.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
+
+namespace {
 
 /// DiffusionPipe's partition of the trained backbone (MLSys 2024): for every number of stages S the cut over devices in
 /// a row, stages replicated, whose slowest stage or link T_max is fastest; minimised is
@@ -54,6 +56,20 @@ Plan plan_diffusionpipe(const PlanProblem& problem) {
   plan.remarks.push_back("idle for frozen layers: " + std::to_string((devices * plan.claimed_ns - busy) / 1e6) +
                          " device-ms of a step");
   return plan;
+}
+
+}  // namespace
+
+Planner diffusionpipe_planner() {
+  return {.name = "diffusionpipe",
+          .paper = "Tian et al., MLSys 2024",
+          .year = 2024,
+          .minimises = "(M + S - 1) slowest stage or link + all-reduce",
+          .uncertain =
+              "the constants of its bound are unconfirmed; devices are in the order of the cluster; bubbles "
+              "are filled by the schedule of its name",
+          .asked_up_to = {.layers = 200, .devices = 16},
+          .plan = plan_diffusionpipe};
 }
 
 }  // namespace plumb

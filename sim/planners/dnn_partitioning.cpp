@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <list>
 #include <map>
@@ -8,12 +9,15 @@
 
 #include "models/graphs/ideals.hpp"
 #include "models/ground/error.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/placement_blocks.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kPartitioningOptions{
+    NamedOption{"linear", switch_form(), 0, "whether only cuts of a chain are looked at"}};
 
 constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::size_t kMostBlockIdeals = 400'000;
@@ -320,8 +324,6 @@ PlacementGraph placement_of(const PlanProblem& problem) {
   return graph;
 }
 
-}  // namespace
-
 /// dnn-partitioning's dynamic program (Tarnawski et al., NeurIPS 2020): the smallest largest load over all contiguous
 /// placements on accelerators and CPUs. An accelerator's load is its compute and, for every output that crosses its
 /// border, once, that output's transfer; a CPU's load is compute. Sets of blocks in front of a cut are the states;
@@ -351,7 +353,7 @@ Plan plan_dnn_partitioning(const PlanProblem& problem) {
   std::optional<PlacementSearch> full;
   Plan plan;
   plan.states = static_cast<std::int64_t>(search->size());
-  if (!problem.flag("linear")) {
+  if (!OptionReader(kPartitioningOptions, problem.options).is_on("linear")) {
     full.emplace(blocks, graph, ideals(blocks.before, kMostBlockIdeals), problem.stop);
     plan.states = static_cast<std::int64_t>(full->size());
     if (const std::int64_t better = full->solve(best); better < best) {
@@ -370,6 +372,18 @@ Plan plan_dnn_partitioning(const PlanProblem& problem) {
     plan.stages.push_back(std::move(stage));
   }
   return plan;
+}
+
+}  // namespace
+
+Planner dnn_partitioning_planner() {
+  return {.name = "dnn-partitioning",
+          .paper = "Tarnawski et al., NeurIPS 2020",
+          .year = 2020,
+          .minimises = "largest load, transfers included",
+          .options = kPartitioningOptions,
+          .asked_up_to = {.layers = 500, .devices = 64},
+          .plan = plan_dnn_partitioning};
 }
 
 }  // namespace plumb

@@ -1,14 +1,19 @@
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <numeric>
 #include <string>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kDynapipeOptions{NamedOption{
+    "lengths", list_form("L,L,..."), "all 1", "lengths of the samples, relative to the profiled ones, over and over"}};
 
 constexpr std::size_t kMostSamples = 4096;
 /// Values of the longest microbatch that are tried.
@@ -16,22 +21,21 @@ constexpr std::size_t kMostLimits = 1000;
 
 /// Lengths of the samples relative to what was profiled, from "4,1,2.5", over and over; all 1 without it.
 std::vector<double> lengths_of(const PlanProblem& problem) {
-  const auto option = problem.options.find("lengths");
-  std::vector<double> given{1};
-  if (option != problem.options.end()) {
-    given.clear();
-    PlanProblem one;  // reads a number as any option
-    for (std::size_t at_char = 0; at_char <= option->second.size();) {
-      const std::size_t comma = std::min(option->second.find(',', at_char), option->second.size());
-      one.options["lengths"] = option->second.substr(at_char, comma - at_char);
-      given.push_back(one.number("lengths", 1));
-      if (!(given.back() > 0)) throw Error("option 'lengths': expected numbers above 0");
-      at_char = comma + 1;
+  const std::string* option = OptionReader(kDynapipeOptions, problem.options).text("lengths");
+  std::vector<double> given;
+  for (std::size_t at_char = 0; option != nullptr && at_char <= option->size();) {
+    const std::size_t comma = std::min(option->find(',', at_char), option->size());
+    const char* end = option->data() + comma;
+    const auto [read, failed] = std::from_chars(option->data() + at_char, end, given.emplace_back());
+    if (failed != std::errc{} || read != end || !(given.back() > 0 && given.back() < kMostPlannerNumber)) {
+      throw Error("option lengths: expected numbers above 0 with commas, found '" + *option + "'");
     }
+    at_char = comma + 1;
   }
+  if (given.empty()) given.push_back(1);
   std::vector<double> lengths;
   const auto samples = static_cast<std::size_t>(std::min<std::int64_t>(problem.microbatches, kMostSamples));
-  for (std::size_t k = 0; k < std::max(samples, option == problem.options.end() ? 1 : given.size()); ++k) {
+  for (std::size_t k = 0; k < std::max(samples, option == nullptr ? 1 : given.size()); ++k) {
     lengths.push_back(given[k % given.size()]);
   }
   std::sort(lengths.begin(), lengths.end());
@@ -109,8 +113,6 @@ class GroupSearch {
   double unit_ns_;
 };
 
-}  // namespace
-
 /// DynaPipe's program of microbatches (EuroSys 2024): samples sorted by length are put into microbatches, each padded
 /// to its longest sample, on a balanced pipeline of c stages; for every limit t_max on a microbatch
 ///
@@ -147,6 +149,20 @@ Plan plan_dynapipe(const PlanProblem& problem) {
     plan.remarks.push_back(std::move(remark));
   }
   return plan;
+}
+
+}  // namespace
+
+Planner dynapipe_planner() {
+  return {.name = "dynapipe",
+          .paper = "Jiang et al., EuroSys 2024",
+          .year = 2024,
+          .minimises = "(c - 1) longest microbatch + all microbatches, samples of unlike length",
+          .options = kDynapipeOptions,
+          .uncertain =
+              "the pipeline itself is balanced by compute; limits on a microbatch are up to 1000 of its "
+              "possible times",
+          .plan = plan_dynapipe};
 }
 
 }  // namespace plumb

@@ -6,8 +6,8 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -183,8 +183,6 @@ Plan pipeline_plan(const PlanProblem& problem, const LayerChain& chain, std::int
   return plan;
 }
 
-}  // namespace
-
 /// Galvatron (Miao et al., VLDB 2023): for every length of the pipeline that divides the devices, balanced stages; in
 /// each a strategy per layer of data, sharded-data and tensor parallelism with or without recompute by
 ///
@@ -205,6 +203,21 @@ Plan plan_galvatron(const PlanProblem& problem) {
   if (best.stages.empty()) throw Error("galvatron: the network does not fit into the memory of the devices");
   best.states = tried;
   return best;
+}
+
+}  // namespace
+
+Planner galvatron_planner() {
+  return {.name = "galvatron",
+          .paper = "Miao et al., VLDB 2023",
+          .year = 2023,
+          .minimises = "sum of stage times + (m - 1) slowest stage, a strategy for every layer",
+          .uncertain =
+              "times of divided layers are not measured: compute is shared evenly, sums are rings over "
+              "outputs; compute and collectives slow each other by 1.3; a stage is reported with the "
+              "strategy of most of its layers",
+          .asked_up_to = {.layers = 500, .devices = 64},
+          .plan = plan_galvatron};
 }
 
 }  // namespace plumb

@@ -2,10 +2,12 @@
 #include <cmath>
 
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
+
+namespace {
 
 /// GPipe's partition (Huang et al., 2019): contiguous cells, one to a device, whose costs vary least. Costs add up to
 /// the same whatever the cut, so the least variance is the least sum of squares, found exactly by dynamic programming;
@@ -41,6 +43,17 @@ Plan plan_gpipe(const PlanProblem& problem) {
   }
   std::reverse(plan.stages.begin(), plan.stages.end());
   return plan;
+}
+
+}  // namespace
+
+Planner gpipe_planner() {
+  return {.name = "gpipe",
+          .paper = "Huang et al., NeurIPS 2019",
+          .year = 2019,
+          .minimises = "variance of the stages' times, given as the root of their mean square",
+          .uncertain = "costs are measured times; the released program estimated operations",
+          .plan = plan_gpipe};
 }
 
 }  // namespace plumb

@@ -1,14 +1,23 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kHetpipeOptions{
+    NamedOption{"policy",
+                {"node", "equal"},
+                "equal with several nodes, otherwise node",
+                "devices of a virtual worker: those of a node, or one of every node"},
+    NamedOption{"concurrent", number_form("N", 0, kMostPlannerNumber), "the devices of a worker",
+                "minibatches whose outputs count as memory"}};
 
 constexpr std::size_t kMostTables = 20'000'000;
 
@@ -73,7 +82,8 @@ class WorkerSearch {
   /// Weights, gradients, and what the concurrent minibatches keep.
   bool fits(std::size_t begin, std::size_t end) const {
     if (problem_.memory_bytes == 0) return true;
-    const double in_flight = problem_.number("concurrent", static_cast<double>(devices_));
+    const double in_flight =
+        OptionReader(kHetpipeOptions, problem_.options).number("concurrent", static_cast<double>(devices_));
     const double bytes = 2 * static_cast<double>(chain_.parameters(begin, end)) +
                          in_flight * static_cast<double>(chain_.activations(begin, end));
     return bytes <= static_cast<double>(problem_.memory_bytes);
@@ -138,8 +148,6 @@ std::vector<DeviceKind> kinds_of(const PlanProblem& problem, const std::vector<s
   return list;
 }
 
-}  // namespace
-
 /// HetPipe's partition (ATC 2020): devices are grouped into virtual workers, by `policy` `node` (the devices of a node)
 /// or `equal` (one device of every node; the default where there are nodes); in each, a chain is cut over unlike
 /// devices so that the largest forward + backward + transfer is least, within memory for `concurrent` minibatches. The
@@ -148,11 +156,8 @@ Plan plan_hetpipe(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   const std::int32_t per_node = problem.levels.front().count;
   const std::int32_t nodes = problem.num_devices() / per_node;
-  const auto found = problem.options.find("policy");
-  const std::string policy = found != problem.options.end() ? found->second : nodes > 1 ? "equal" : "node";
-  if (policy != "equal" && policy != "node")
-    throw Error("option 'policy': expected node or equal, found '" + policy + "'");
-  const bool by_node = policy == "node";
+  const std::string* policy = OptionReader(kHetpipeOptions, problem.options).text("policy");
+  const bool by_node = policy != nullptr ? *policy == "node" : nodes <= 1;
   Plan slowest;
   for (std::int32_t worker = 0; worker < (by_node ? nodes : per_node); ++worker) {
     std::vector<std::int32_t> devices;
@@ -166,6 +171,20 @@ Plan plan_hetpipe(const PlanProblem& problem) {
   if (slowest.pipelines > 1)
     slowest.remarks.push_back("the slowest of " + std::to_string(slowest.pipelines) + " virtual workers");
   return slowest;
+}
+
+}  // namespace
+
+Planner hetpipe_planner() {
+  return {
+      .name = "hetpipe",
+      .paper = "Park et al., ATC 2020",
+      .year = 2020,
+      .minimises = "largest stage of a virtual worker on unlike devices",
+      .options = kHetpipeOptions,
+      .uncertain =
+          "the paper uses another solver; memory counts weights, gradients and the outputs of concurrent minibatches",
+      .plan = plan_hetpipe};
 }
 
 }  // namespace plumb

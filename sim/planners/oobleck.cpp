@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -7,8 +8,8 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 #include "sim/sharing/pipeline_instances.hpp"
 
 namespace plumb {
@@ -18,13 +19,10 @@ constexpr std::int64_t kNoCut = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostInstancesCounted = 1'000'000;
 constexpr double kMostOobleckNodes = 100'000;
 
-std::int64_t whole_option(const PlanProblem& problem, std::string_view option, std::int64_t otherwise) {
-  const double number = problem.number(option, static_cast<double>(otherwise));
-  if (number < 1 || number > kMostOobleckNodes || number != std::floor(number)) {
-    throw Error("option '" + std::string(option) + "': expected a whole number from 1 to 100000");
-  }
-  return static_cast<std::int64_t>(number);
-}
+constexpr std::array kOobleckPlanOptions{
+    NamedOption{"nodes", count_form("N", 1, kMostOobleckNodes), "none: nothing is counted",
+                "counts the sets of pipelines that use so many nodes"},
+    NamedOption{"least", count_form("N", 1, kMostOobleckNodes), 1, "nodes of the shortest pipeline of such a set"}};
 
 /// Cuts of the beginnings and ends of a chain whose longest stage is as short as can be.
 class EvenCuts {
@@ -97,13 +95,14 @@ struct Template {
 /// How many sets of pipelines of `least` nodes up to as many as there are devices use all of the nodes that are asked
 /// about.
 void count_instances(const PlanProblem& problem, Plan& plan) {
-  if (!problem.options.contains("nodes")) {
-    if (problem.options.contains("least")) throw Error("option 'least': expected option 'nodes' with it");
+  const OptionReader options(kOobleckPlanOptions, problem.options);
+  if (!options.has("nodes")) {
+    if (options.has("least")) throw Error("option least: expected option nodes with it");
     return;
   }
-  const std::int64_t nodes = whole_option(problem, "nodes", 1);
-  const std::int64_t least = whole_option(problem, "least", 1);
-  if (least > problem.num_devices()) throw Error("option 'least': expected at most as many nodes as devices");
+  const auto nodes = static_cast<std::int64_t>(options.number("nodes", 1));
+  const std::int64_t least = options.count("least");
+  if (least > problem.num_devices()) throw Error("option least: expected at most as many nodes as devices");
   std::vector<std::int32_t> sizes;
   for (auto size = static_cast<std::int32_t>(least); size <= problem.num_devices(); ++size) sizes.push_back(size);
   for_each_instance(static_cast<std::int32_t>(nodes), sizes, [&](const InstanceCounts&) {
@@ -114,8 +113,6 @@ void count_instances(const PlanProblem& problem, Plan& plan) {
                          " sets of pipelines of " + std::to_string(least) + " to " +
                          std::to_string(problem.num_devices()) + " nodes use " + std::to_string(nodes) + " nodes");
 }
-
-}  // namespace
 
 /// Oobleck's pipeline template (Jang et al., SOSP 2023): T1 + T2 + T3, where T1 is the time of all S stages, T2 = (2 S
 /// + k + 1) t with the longest stage k (counted from 0, of equal ones the last) and its time t, and T3 the time of the
@@ -158,6 +155,18 @@ Plan plan_oobleck(const PlanProblem& problem) {
   plan.remarks.push_back("the longest stage is stage " + std::to_string(best.place));
   count_instances(problem, plan);
   return plan;
+}
+
+}  // namespace
+
+Planner oobleck_planner() {
+  return {.name = "oobleck",
+          .paper = "Jang et al., SOSP 2023",
+          .year = 2023,
+          .minimises = "time of a pipeline template, T1 + T2 + T3",
+          .options = kOobleckPlanOptions,
+          .uncertain = "a template of as many stages as there are devices; nodes of several devices are not divided",
+          .plan = plan_oobleck};
 }
 
 }  // namespace plumb

@@ -1,12 +1,14 @@
 #include <algorithm>
 
 #include "models/ground/error.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/ordered_stages.hpp"
 #include "sim/planners/pipedream_scores.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
+
+namespace {
 
 /// Pipe-torch (Zhan and Zhang, CBD 2019): PipeDream's dynamic program on devices in a row, of which a stage takes
 /// neighbours; every transfer is weighed with the link where its cut stands, synchronisation with the slowest link
@@ -33,6 +35,20 @@ Plan plan_pipe_torch(const PlanProblem& problem) {
   plan.states = static_cast<std::int64_t>(chain.size()) * problem.num_devices();
   plan.stages = plan_stages(chain, cut, costs);
   return plan;
+}
+
+}  // namespace
+
+Planner pipe_torch_planner() {
+  return {.name = "pipe-torch",
+          .paper = "Zhan and Zhang, CBD 2019",
+          .year = 2019,
+          .minimises = "time of the slowest stage or link, each link and device as fast as it is",
+          .uncertain =
+              "only that it weighs links in a dynamic program like PipeDream's is certain; devices stand in "
+              "the order of the cluster",
+          .asked_up_to = {.layers = 500, .devices = 64},
+          .plan = plan_pipe_torch};
 }
 
 }  // namespace plumb

@@ -2,9 +2,9 @@
 #include <limits>
 
 #include "models/graphs/layer_chain.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/pipedream_scores.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -100,6 +100,8 @@ double pipedream_stage_ns(double inside_ns, std::int64_t parameter_bytes, std::i
   return std::max(inside_ns, sync_ns) / parts;
 }
 
+namespace {
+
 /// PipeDream's partitioner (SOSP 2019, section 3.1): on a chain of layers, level by level,
 ///
 ///     T^k(i->j, m) = 1/m max( A^(k-1)(i->j, m_(k-1)), 2 (m - 1) |w(i..j)| / B_k )
@@ -118,6 +120,16 @@ Plan plan_pipedream(const PlanProblem& problem) {
   plan.states = static_cast<std::int64_t>(chain.size());
   top.append(0, chain.size() - 1, top.parts(), 1, plan);
   return plan;
+}
+
+}  // namespace
+
+Planner pipedream_planner() {
+  return {.name = "pipedream",
+          .paper = "Narayanan et al., SOSP 2019, section 3.1",
+          .year = 2019,
+          .minimises = "time of the slowest stage or link",
+          .plan = plan_pipedream};
 }
 
 }  // namespace plumb

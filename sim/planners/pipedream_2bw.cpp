@@ -3,8 +3,8 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -49,8 +49,6 @@ bool fits(const PlanProblem& problem, const LayerChain& chain, const Shape& shap
   return bytes <= static_cast<double>(problem.memory_bytes);
 }
 
-}  // namespace
-
 /// PipeDream-2BW's planner (Narayanan et al., ICML 2021): all widths and depths that use every device, stages of
 /// equally many layers, with and without recompute. Minimised is the time per microbatch of the whole job,
 ///
@@ -81,6 +79,17 @@ Plan plan_pipedream_2bw(const PlanProblem& problem) {
   }
   if (plan.stages.empty()) throw Error("pipedream-2bw: no width and depth fit into the memory of the devices");
   return plan;
+}
+
+}  // namespace
+
+Planner pipedream_2bw_planner() {
+  return {.name = "pipedream-2bw",
+          .paper = "Narayanan et al., ICML 2021",
+          .year = 2021,
+          .minimises = "time per microbatch of the job over width and depth",
+          .uncertain = "the size of a microbatch is that of the profile; weights are synchronised by a ring",
+          .plan = plan_pipedream_2bw};
 }
 
 }  // namespace plumb

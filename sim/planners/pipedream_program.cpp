@@ -1,16 +1,25 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/antichain_states.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/pipedream_flat.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kProgramOptions{
+    NamedOption{"straight", switch_form(), 0, "whether no stage is replicated"},
+    NamedOption{"memory", number_form("BYTES", 0, kMostPlannerNumber), 0, "memory of a machine", "0: no limit"},
+    NamedOption{"compression", number_form("X", 0, kMostPlannerNumber), 0, "share of its size that a transfer takes",
+                "0: transfers are free"},
+    NamedOption{"fewer", switch_form(), 0, "whether machines may be left unused"},
+    NamedOption{"cuts", {"all"}, "those that the program reaches", "cuts of the graph that are looked at"}};
 
 constexpr std::size_t kMostStates = 60'000;
 constexpr std::size_t kMostCuts = 500'000;
@@ -225,8 +234,6 @@ Plan plan_levels(const PlanProblem& problem, const AntichainStates& states, cons
   return plan;
 }
 
-}  // namespace
-
 /// What PipeDream's released program computes, on the antichains of the graph (`antichain_states.hpp`). Of q machines
 /// of a level, with C, P the time and parameter bytes of the states between and g the devices in a machine,
 ///
@@ -236,15 +243,14 @@ Plan plan_levels(const PlanProblem& problem, const AntichainStates& states, cons
 /// where the best of the level below is the compute time C. Transfers count only with `compression` (1: as they are).
 /// `cuts=all` looks at all cuts instead of those that the program reaches.
 Plan plan_pipedream_program(const PlanProblem& problem) {
-  const auto cuts = problem.options.find("cuts");
-  if (cuts != problem.options.end() && cuts->second != "all") throw Error("option 'cuts': expected all");
+  const OptionReader asked(kProgramOptions, problem.options);
   const LayerGraph& layers = problem.network.layers;
   const AntichainStates states =
-      cuts == problem.options.end() ? antichain_states(layers, kMostStates) : ideal_states(layers, kMostCuts);
-  const ProgramOptions options{.memory_bytes = problem.number("memory", 0),
-                               .compression = problem.number("compression", 0),
-                               .straight = problem.flag("straight"),
-                               .fewer = problem.flag("fewer"),
+      asked.has("cuts") ? ideal_states(layers, kMostCuts) : antichain_states(layers, kMostStates);
+  const ProgramOptions options{.memory_bytes = asked.number("memory"),
+                               .compression = asked.number("compression"),
+                               .straight = asked.is_on("straight"),
+                               .fewer = asked.is_on("fewer"),
                                .stop = problem.stop};
   const bool flat = problem.levels.size() == 1 && problem.num_devices() <= kMostFlatMachines;
   Plan plan = flat && options.memory_bytes == 0 ? plan_flat_program(problem, states, options)
@@ -253,6 +259,17 @@ Plan plan_pipedream_program(const PlanProblem& problem) {
   plan.states = static_cast<std::int64_t>(states.size());
   place_the_rest(problem.network.layers, plan);
   return plan;
+}
+
+}  // namespace
+
+Planner pipedream_program_planner() {
+  return {.name = "pipedream-program",
+          .paper = "its released program",
+          .year = 2019,
+          .minimises = "time of the slowest stage, synchronisation added",
+          .options = kProgramOptions,
+          .plan = plan_pipedream_program};
 }
 
 }  // namespace plumb

@@ -9,9 +9,9 @@
 
 #include "models/graphs/ideals.hpp"
 #include "models/ground/error.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/piper_stage.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -293,8 +293,6 @@ std::vector<NodeSet> tails_of_chain(std::size_t n) {
   return sets;
 }
 
-}  // namespace
-
 /// Piper (Tarnawski et al., NeurIPS 2021): the least time per microbatch of the slowest stage, over cuts, tensor
 /// degree, data-parallel degree and recompute of every stage, within the memory of a device. States are the sets of
 /// layers after a cut, the devices they use, and the sum of their data-parallel degrees, on which memory depends. A
@@ -317,6 +315,17 @@ Plan plan_piper(const PlanProblem& problem) {
   plan.microbatches = problem.microbatches;
   full.append_stages(problem, plan);
   return plan;
+}
+
+}  // namespace
+
+Planner piper_planner() {
+  return {.name = "piper",
+          .paper = "Tarnawski et al., NeurIPS 2021",
+          .year = 2021,
+          .minimises = "time per microbatch of the slowest stage",
+          .asked_up_to = {.layers = 200, .devices = 32},
+          .plan = plan_piper};
 }
 
 }  // namespace plumb

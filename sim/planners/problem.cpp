@@ -34,23 +34,6 @@ double PlanProblem::bytes_per_s_between(std::int32_t devices) const {
   return levels.back().bytes_per_s;
 }
 
-bool PlanProblem::flag(std::string_view option) const {
-  const auto found = options.find(std::string(option));
-  return found != options.end() && found->second != "0" && found->second != "false";
-}
-
-double PlanProblem::number(std::string_view option, double otherwise) const {
-  const auto found = options.find(std::string(option));
-  if (found == options.end()) return otherwise;
-  double value = 0;
-  const std::string& text = found->second;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value < 1e18)) {
-    throw Error("option '" + std::string(option) + "': expected a number of at least 0, found '" + text + "'");
-  }
-  return value;
-}
-
 std::vector<std::int64_t> PlanProblem::number_of_each(std::string_view option, std::int64_t otherwise,
                                                       std::int64_t most) const {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(num_devices()), otherwise);
@@ -64,7 +47,7 @@ std::vector<std::int64_t> PlanProblem::number_of_each(std::string_view option, s
     const bool is_last = device + 1 == numbers.size();
     if (failed != std::errc{} || numbers[device] < 1 || numbers[device] > most || ends != is_last ||
         (!ends && text[read] != '-')) {
-      throw Error("option '" + std::string(option) + "': expected a whole number from 1 to " + std::to_string(most) +
+      throw Error("option " + std::string(option) + ": expected a whole number from 1 to " + std::to_string(most) +
                   " for each of the " + std::to_string(numbers.size()) + " devices, such as 8-8-16, found '" +
                   given->second + "'");
     }

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/cluster/cluster.hpp"
+#include "models/ground/named_option.hpp"
 #include "models/import/published_network.hpp"
 
 namespace plumb {
@@ -34,7 +34,7 @@ struct PlanProblem {
   std::int64_t memory_bytes = 0;                    ///< of a device, of unlike ones the least; 0: no limit
   std::vector<std::int64_t> memory_by_device = {};  ///< 0: no limit; empty: all `memory_bytes`
   std::int64_t microbatches = 8;                    ///< per update of the whole job
-  std::map<std::string, std::string> options = {};  ///< of the method
+  OptionTexts options = {};                         ///< of the method
   StopSign stop = {};                               ///< looked at by every planner whose program can take long
 
   std::int32_t num_devices() const;
@@ -42,12 +42,13 @@ struct PlanProblem {
   std::int64_t memory_of(std::int32_t device) const;
   /// Of the narrowest link that `devices` neighbouring devices need between them.
   double bytes_per_s_between(std::int32_t devices) const;
-  bool flag(std::string_view option) const;
-  double number(std::string_view option, double otherwise) const;
   /// An option such as "8-8-16": a whole number from 1 to `most` for every device; `otherwise` where it is not given.
   /// Throws `Error`.
   std::vector<std::int64_t> number_of_each(std::string_view option, std::int64_t otherwise, std::int64_t most) const;
 };
+
+/// The largest number that an option of a planner takes, where nothing else bounds it.
+inline constexpr double kMostPlannerNumber = 1e18;
 
 /// The levels of `cluster`: devices of a node and, with several, nodes.
 std::vector<MachineLevel> levels_of(const Cluster& cluster);

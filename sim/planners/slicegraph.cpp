@@ -1,15 +1,20 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <queue>
 #include <random>
 
 #include "models/ground/error.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kSlicegraphOptions{
+    NamedOption{"generations", count_form("N", 0, 100'000), 20, "generations of the search over orders of the layers"},
+    NamedOption{"seed", count_form("N", 0, 4'294'967'295.0), 1, "seed of that search"}};
 
 constexpr std::size_t kPopulation = 16;
 constexpr std::size_t kElite = 5;
@@ -183,8 +188,6 @@ Segmentation search_orders(const SlicegraphSearch& search, std::size_t n, std::s
   return best;
 }
 
-}  // namespace
-
 /// SliceGraph of "Practical performance guarantees for pipelined DNN inference" (MTPP, ICML 2024): a topological order
 /// is cut into blocks by dynamic programming so that the largest block, work + bytes in + bytes out (each output once),
 /// is least; orders are searched by a random-key genetic algorithm of `generations` (20) from a fixed `seed`. The bound
@@ -210,10 +213,9 @@ Plan plan_slicegraph(const PlanProblem& problem) {
   }
   plan.lower_bound_ns = std::max(plan.lower_bound_ns, total / problem.num_devices());
   const SlicegraphSearch search(graph, std::move(costs), static_cast<std::size_t>(problem.num_devices()), problem.stop);
-  const double generations = problem.number("generations", 20);
-  if (generations > 100'000) throw Error("option 'generations': expected at most 100000");
-  const Segmentation best = search_orders(search, graph.size(), static_cast<std::size_t>(generations),
-                                          static_cast<std::uint32_t>(problem.number("seed", 1)));
+  const OptionReader options(kSlicegraphOptions, problem.options);
+  const Segmentation best = search_orders(search, graph.size(), static_cast<std::size_t>(options.count("generations")),
+                                          static_cast<std::uint32_t>(options.count("seed")));
   plan.claimed_ns = best.cost;
   plan.states = static_cast<std::int64_t>(graph.size());
   for (std::size_t b = 0; b + 1 < best.bounds.size(); ++b) {
@@ -224,6 +226,19 @@ Plan plan_slicegraph(const PlanProblem& problem) {
     plan.stages.push_back(std::move(stage));
   }
   return plan;
+}
+
+}  // namespace
+
+Planner slicegraph_planner() {
+  return {.name = "slicegraph",
+          .paper = "Archer et al., ICML 2024 (MTPP)",
+          .year = 2024,
+          .minimises = "largest block: work + bytes in + bytes out",
+          .options = kSlicegraphOptions,
+          .uncertain = "only the simple one of its lower bounds",
+          .asked_up_to = {.layers = 200, .devices = 64},
+          .plan = plan_slicegraph};
 }
 
 }  // namespace plumb

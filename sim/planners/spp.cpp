@@ -3,9 +3,9 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/ordered_stages.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -99,8 +99,6 @@ class SppSearch {
   std::vector<Before> from_;
 };
 
-}  // namespace
-
 /// SPP's partition and mapping (INFOCOM 2022): devices in a row, tightly linked ones adjacent, and a dynamic program
 ///
 ///     W(l, r, i) = min over l', r' of max( W(l', r', i - r), M transfer(l', r', r), M (F + B)(l'..l) / r + AR )
@@ -118,6 +116,20 @@ Plan plan_spp(const PlanProblem& problem) {
   plan.states = static_cast<std::int64_t>(chain.size()) * problem.num_devices() * problem.num_devices();
   plan.stages = plan_stages(chain, cut, costs);
   return plan;
+}
+
+}  // namespace
+
+Planner spp_planner() {
+  return {.name = "spp",
+          .paper = "Luo et al., INFOCOM 2022",
+          .year = 2022,
+          .minimises = "load of a step on the fullest stage or link",
+          .uncertain =
+              "names and recurrence are unconfirmed; devices are in the order of the cluster, which keeps "
+              "nodes together as its recursive minimum cut does; its list schedule is not made",
+          .asked_up_to = {.layers = 200, .devices = 16},
+          .plan = plan_spp};
 }
 
 }  // namespace plumb

@@ -2,7 +2,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
@@ -51,8 +51,6 @@ class Blocks {
   std::vector<double> sums_;
 };
 
-}  // namespace
-
 /// torchgpipe's balancing by "Block Partitions of Sequences" (Barany and Grinberg): costs are scaled to [0, 1]; while
 /// the largest block is more than 1 above the smallest, the smallest one nearest to it grows by an element on its side.
 Plan plan_torchgpipe(const PlanProblem& problem) {
@@ -86,6 +84,16 @@ Plan plan_torchgpipe(const PlanProblem& problem) {
   }
   plan.states = static_cast<std::int64_t>(chain.size());
   return plan;
+}
+
+}  // namespace
+
+Planner torchgpipe_planner() {
+  return {.name = "torchgpipe",
+          .paper = "Kim et al., 2020; Barany and Grinberg",
+          .year = 2020,
+          .minimises = "largest block of layers",
+          .plan = plan_torchgpipe};
 }
 
 }  // namespace plumb

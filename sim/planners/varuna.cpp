@@ -1,19 +1,25 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
+
+namespace {
+
+constexpr std::array kVarunaPlanOptions{NamedOption{"segments", count_form("N", 1, kMostPlannerNumber),
+                                                    "twice the devices", "segments that the network is cut into"}};
 
 /// Varuna (EuroSys 2022): the network is cut at cut-points into segments; a pipeline has as many stages as divide the
 /// number of segments, with as many copies as devices allow; each choice is simulated, everything recomputed, with its
 /// all-reduce. Option `segments` (default: twice the devices).
 Plan plan_varuna(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
-  const auto asked = static_cast<std::size_t>(problem.number("segments", 2.0 * problem.num_devices()));
-  if (asked < 1) throw Error("option 'segments': expected at least 1");
+  const OptionReader options(kVarunaPlanOptions, problem.options);
+  const auto asked = static_cast<std::size_t>(options.number("segments", 2.0 * problem.num_devices()));
   const std::size_t segments = std::min(asked, chain.size());
   const std::vector<std::size_t> cut_points = balanced_bounds(chain, static_cast<std::int32_t>(segments));
   Plan best;
@@ -41,6 +47,18 @@ Plan plan_varuna(const PlanProblem& problem) {
     }
   }
   return best;
+}
+
+}  // namespace
+
+Planner varuna_planner() {
+  return {.name = "varuna",
+          .paper = "Athlur et al., EuroSys 2022",
+          .year = 2022,
+          .minimises = "simulated step with recompute",
+          .options = kVarunaPlanOptions,
+          .uncertain = "1F1B is simulated in place of its run-time rule",
+          .plan = plan_varuna};
 }
 
 }  // namespace plumb

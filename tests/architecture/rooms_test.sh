@@ -31,7 +31,8 @@ expect links.py
 echo '#include "models/network/network.hpp"' >models/ground/units.hpp
 seq 41 >models/ground/README.md
 for number in $(seq 46); do touch "models/crowd/file$number.cpp"; done
-mkdir models/quiet && touch models/quiet/quiet.hpp && echo '`quiet.hpp`' >models/quiet/README.md
+mkdir models/quiet && touch models/quiet/quiet.hpp models/quiet/quick_rule.cpp models/quiet/loud_rule.{hpp,cpp}
+echo '`quiet.hpp`, `*_rule.cpp`' >models/quiet/README.md
 printf '%s\n' 'models/nowhere: gruond' 'models/quiet: network' >>tests/architecture/rooms.txt
 echo '`network.hpp`: see [nothing](missing.md) and [no heading](../ground/README.md#roof)' >models/network/README.md
 expect rooms.py \
@@ -39,6 +40,7 @@ expect rooms.py \
   'files that include each other in a circle: models/ground/units models/network/network' \
   'models/ground/README.md: 41 lines, expected at most 40' \
   'models/ground/README.md: does not name units' \
+  'models/quiet/README.md: does not name loud_rule' \
   'models/crowd: 46 sources directly in the folder, expected at most 45' \
   'models/crowd: has no line in tests/architecture/rooms.txt' \
   'models/crowd: has no README.md' \

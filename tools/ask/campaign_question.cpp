@@ -8,7 +8,6 @@
 #include "models/ground/error.hpp"
 #include "models/ground/presets.hpp"
 #include "models/ground/text_file.hpp"
-#include "sim/campaign/campaign_rule.hpp"
 #include "tools/ask/simulated_layouts.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/terminal/quantity_text.hpp"
@@ -97,67 +96,56 @@ std::optional<double> only_value(const CampaignQuestion& question, std::string_v
 
 std::int64_t last_of(const NodeTrace& trace) { return trace.events.empty() ? 0 : trace.events.back().at_ns; }
 
-/// Options of one rule: those without a rule's name, where it knows them, and its own.
-std::map<std::string, std::string> options_of(const CampaignRuleSpec& rule, const std::vector<std::string>& given) {
-  std::map<std::string, std::string> options;
-  for (const std::string& text : given) {
+/// An option of rules as it was given.
+struct GivenRuleOption {
+  std::string key;   ///< "every" or "checkpoint.every"
+  std::string rule;  ///< whose it is; empty: of all that have it
+  std::string name;
+  std::string value;
+
+  /// Null where the rule is not asked, or has no such option.
+  const NamedOption* of(const CampaignRuleSpec& spec) const {
+    return rule.empty() || rule == spec.name ? find_option(spec.options, name) : nullptr;
+  }
+};
+
+std::vector<GivenRuleOption> given_rule_options(const std::vector<std::string>& texts) {
+  std::vector<GivenRuleOption> given;
+  for (const std::string& text : texts) {
     const auto [key, value] = parse_assignment(text, "--rule-opt");
     const std::size_t dot = key.find('.');
-    const std::string name = dot == std::string::npos ? key : key.substr(dot + 1);
-    if (dot != std::string::npos && key.substr(0, dot) != rule.name) continue;
-    const bool knows = ("\n" + std::string(rule.options)).find("\n" + name + "=") != std::string::npos;
-    if (dot == std::string::npos && !knows) continue;
-    options[name] = value;
+    given.push_back({.key = key,
+                     .rule = dot == std::string::npos ? "" : key.substr(0, dot),
+                     .name = dot == std::string::npos ? key : key.substr(dot + 1),
+                     .value = value});
   }
-  return options;
+  return given;
 }
 
 std::vector<CampaignRuleSpec> chosen_rules(const std::string& names) {
-  std::vector<CampaignRuleSpec> all = campaign_rules();
-  if (names.empty() || names == "all") {
-    std::erase_if(all, [](const CampaignRuleSpec& rule) { return !rule.changes_job.empty(); });
-    return all;
-  }
-  std::vector<std::string_view> known;
-  for (const CampaignRuleSpec& rule : all) known.push_back(rule.name);
   std::vector<CampaignRuleSpec> chosen;
-  for (const std::string& name : split(names, ',')) {
-    const auto found = std::ranges::find(all, name, &CampaignRuleSpec::name);
-    if (found == all.end()) throw_unknown("rule", name, known);
-    chosen.push_back(*found);
+  if (names.empty() || names == "all") {
+    std::ranges::copy_if(campaign_rules(), std::back_inserter(chosen),
+                         [](const CampaignRuleSpec& rule) { return rule.changes_job.empty(); });
+    return chosen;
   }
+  for (const std::string& name : split(names, ',')) chosen.push_back(campaign_rule_named(name));
   return chosen;
 }
 
 /// Throws for an option that no chosen rule has.
-void check_option_names(const std::vector<CampaignRuleSpec>& rules, const std::vector<std::string>& given) {
-  std::vector<std::string> names;
-  for (const CampaignRuleSpec& rule : rules) {
-    for (const std::string& line : split(rule.options, '\n')) {
-      const std::string name = line.substr(0, line.find('='));
-      names.push_back(name);
-      names.push_back(std::string(rule.name) + "." + name);
+void check_option_names(const std::vector<CampaignRuleSpec>& rules, const std::vector<GivenRuleOption>& given) {
+  for (const GivenRuleOption& option : given) {
+    if (std::ranges::any_of(rules, [&](const CampaignRuleSpec& rule) { return option.of(rule) != nullptr; })) continue;
+    std::vector<std::string> names;
+    for (const CampaignRuleSpec& rule : rules) {
+      for (const std::string_view name : option_names(rule.options)) {
+        names.emplace_back(name);
+        names.push_back(std::string(rule.name) + "." + std::string(name));
+      }
     }
+    throw_unknown("option of a rule", option.key, std::vector<std::string_view>(names.begin(), names.end()));
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  for (const std::string& text : given) {
-    const std::string key = parse_assignment(text, "--rule-opt").first;
-    if (std::ranges::find(names, key) == names.end()) throw_unknown("option of a rule", key, known);
-  }
-}
-
-/// What a rule says of its option: "seconds of work between checkpoints", "stages of every pipeline"; empty where it
-/// says nothing, none where it has no such option.
-std::optional<std::string> said_of_option(const CampaignRuleSpec& rule, const std::string& name) {
-  for (const std::string& line : split(rule.options, '\n')) {
-    if (!line.starts_with(name + "=")) continue;
-    const std::size_t begin = std::min(line.find(' '), line.size() - 1) + 1;
-    std::string words = line.substr(begin, line.find_first_of("(,:;", begin) - begin);
-    if (words.ends_with(' ')) words.pop_back();
-    const bool goes_on = words.starts_with("of ") || words.starts_with("that ");
-    return goes_on ? name + " " + words : words;
-  }
-  return std::nullopt;
 }
 
 /// "checkpoint", "checkpoint and varuna", "checkpoint, varuna and 5 more".
@@ -176,47 +164,23 @@ std::string some_of(std::vector<std::string> names) {
 }
 
 /// The sweep of an option of rules, which says whose option it is, and what its values are if these rules agree.
-CampaignSweep sweep_of_rules(const std::string& key, std::vector<double> values,
+CampaignSweep sweep_of_rules(const GivenRuleOption& option, std::vector<double> values,
                              const std::vector<CampaignRuleSpec>& rules) {
-  const std::size_t dot = key.find('.');
-  const std::string name = dot == std::string::npos ? key : key.substr(dot + 1);
   std::vector<std::string> owners;
-  std::vector<std::string> said;
+  std::vector<std::string_view> meanings;
   for (const CampaignRuleSpec& rule : rules) {
-    const bool asked = dot == std::string::npos || key.substr(0, dot) == rule.name;
-    const std::optional<std::string> one = asked ? said_of_option(rule, name) : std::nullopt;
-    if (!one) continue;
+    const NamedOption* known = option.of(rule);
+    if (known == nullptr) continue;
     owners.emplace_back(rule.name);
-    said.push_back(*one);
+    meanings.push_back(known->meaning);
   }
-  const bool agree = std::ranges::all_of(said, [&](const std::string& one) { return one == said.front(); });
-  return {.option = key,
-          .meaning = "option '" + name + "' of " + some_of(std::move(owners)),
-          .values_are = agree && !said.empty() ? said.front() : "",
+  const bool agree = std::ranges::count(meanings, meanings.empty() ? "" : meanings.front()) == std::ssize(meanings);
+  return {.option = option.key,
+          .meaning = "option '" + option.name + "' of " + some_of(std::move(owners)),
+          .values_are = std::string(agree && !meanings.empty() ? meanings.front() : ""),
           .unit = "",
           .values = std::move(values),
           .answers = {}};
-}
-
-std::string rules_help() {
-  std::string text = "rules with commas, or all (the default; not those that change the job):";
-  for (const CampaignRuleSpec& rule : campaign_rules()) {
-    text += " " + std::string(rule.name) + " (" + std::string(rule.changes_job.empty() ? "" : "changes the job: ") +
-            std::string(rule.summary) + ");";
-  }
-  text.back() = '.';
-  return text;
-}
-
-std::string rule_options_help() {
-  std::string text = "an option of all rules that have it, or of one as RULE.KEY=VALUE; several values as of --mtbf.";
-  for (const CampaignRuleSpec& rule : campaign_rules()) {
-    text += " " + std::string(rule.name) + ":";
-    for (const std::string& line : split(rule.options, '\n')) text += " " + line + ",";
-    text.back() = ';';
-  }
-  text.back() = '.';
-  return text;
 }
 
 std::string preset_names(std::span<const Preset> presets) {
@@ -263,9 +227,11 @@ void CampaignQuestion::add_to(OptionTable& options) {
              "with --mtbf and --market: seeds, one after another (default 1)")
       .text("price", price, "X|RANGE", "of a node and hour, in any money");
   options.group("Rules")
-      .text("rules", rules, "NAMES", rules_help())
+      .text("rules", rules, "NAMES",
+            "rules with commas, or all (the default; not those that change the job); see `plumbline campaign --list`")
       .words(rule_words())
-      .texts("rule-opt", rule_options, "KEY=VALUE", rule_options_help());
+      .texts("rule-opt", rule_options, "KEY=VALUE",
+             "an option of all rules that have it, or of one as RULE.KEY=VALUE; several values as of --mtbf");
   options.group("Layouts")
       .text("layouts", layouts, "NAME|FILE",
             "measured steps instead of a schedule, a document plumbline-layouts, or " + preset_names(layout_presets()))
@@ -362,12 +328,15 @@ std::unique_ptr<LayoutSource> CampaignQuestion::source_of(std::int32_t most_node
 }
 
 void CampaignQuestion::set_options(CampaignProblem& problem, const CampaignRuleSpec& rule) const {
-  problem.options = options_of(rule, rule_options);
-  const std::string known = "\n" + std::string(rule.options);
-  const bool saves = known.find("\nevery=") != std::string::npos && known.find("\nsave=") != std::string::npos;
+  problem.options.clear();
+  for (const GivenRuleOption& option : given_rule_options(rule_options)) {
+    if (option.of(rule) != nullptr) problem.options[option.name] = option.value;
+  }
+  const bool saves = find_option(rule.options, "every") != nullptr && find_option(rule.options, "save") != nullptr;
   const std::optional<double> mtbf_hours = only_value(*this, "mtbf");
   if (!mtbf_hours || !saves || problem.options.contains("every")) return;
-  const double save = rule_number(problem, "save", 30);
+  check_options(rule.options, problem.options, "option of the rule " + std::string(rule.name));
+  const double save = OptionReader(rule.options, problem.options).number("save");
   const double between = *mtbf_hours * 3600 / *only_value(*this, "nodes");
   problem.options["every"] = number_text(std::max(1.0, std::sqrt(2 * save * between)), 6);
 }
@@ -385,11 +354,10 @@ std::optional<CampaignSweep> CampaignQuestion::swept() const {
                      .values = std::move(values),
                      .answers = {}});
   }
-  for (const std::string& given : rule_options) {
-    const auto [key, value] = parse_assignment(given, "--rule-opt");
-    if (value.find("..") == std::string::npos && value.find(',') == std::string::npos) continue;
-    std::vector<double> values = swept_values(value, "--rule-opt " + key, {.least = 0, .most = 1e9}, false);
-    if (values.size() > 1) found.push_back(sweep_of_rules(key, std::move(values), chosen_rules(rules)));
+  for (const GivenRuleOption& given : given_rule_options(rule_options)) {
+    if (given.value.find("..") == std::string::npos && given.value.find(',') == std::string::npos) continue;
+    std::vector<double> values = swept_values(given.value, "--rule-opt " + given.key, {.least = 0, .most = 1e9}, false);
+    if (values.size() > 1) found.push_back(sweep_of_rules(given, std::move(values), chosen_rules(rules)));
   }
   if (found.empty()) return {};
   if (found.size() > 1) {
@@ -424,7 +392,7 @@ CampaignAnswer CampaignQuestion::answer() const {
                 " values; expected one");
   }
   const std::vector<CampaignRuleSpec> chosen = chosen_rules(rules);
-  check_option_names(chosen, rule_options);
+  check_option_names(chosen, given_rule_options(rule_options));
   std::vector<CampaignProblem> all = problems();
   std::int32_t most = 0;
   for (const CampaignProblem& problem : all) most = std::max(most, most_nodes_of(problem.trace));

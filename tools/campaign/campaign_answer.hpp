@@ -44,6 +44,10 @@ struct CampaignSweep {
 /// Standard error of the mean of `figure` over runs; 0 for one run.
 double standard_error(const CampaignOutcome& outcome, double (*figure)(const CampaignResult&));
 
+/// Every rule with its source and its options.
+std::string campaign_rules_text();
+std::string campaign_rules_json();
+
 /// Two tables: what the job got, and where its time went.
 std::string campaign_text(const CampaignAnswer& answer);
 

@@ -25,11 +25,7 @@ double value_of(const CampaignResult& run) { return run.samples_per_cost(); }
 double rate_of(const CampaignResult& run) { return run.samples_per_s(); }
 
 /// Why the samples of a rule are not those of the others; empty where they are.
-std::string_view change_of_job(const std::string& rule) {
-  const std::vector<CampaignRuleSpec> rules = campaign_rules();
-  const auto found = std::ranges::find(rules, rule, &CampaignRuleSpec::name);
-  return found == rules.end() ? std::string_view{} : found->changes_job;
-}
+std::string_view change_of_job(const std::string& rule) { return campaign_rule_named(rule).changes_job; }
 
 /// Nothing where samples are less work: beside those of the other rules they would mislead.
 std::string goodput_text(const CampaignOutcome& outcome) {

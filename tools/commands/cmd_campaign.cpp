@@ -14,14 +14,17 @@ ExitStatus run_campaign_command(const CommandLine& arguments) {
       "Plays a job over hours or days while nodes come, fail and go, by the rules of published systems, and says what\n"
       "the job gets, where its time goes and what it costs. Steps come from the simulator (NAME or FILE with "
       "--network\n"
-      "and --cluster) or from a table (--layouts). A node holds one stage.");
+      "and --cluster) or from a table (--layouts). A node holds one stage.\n"
+      "`campaign --list` lists the rules with their sources and options.");
   CampaignQuestion question;
   std::string json;
   std::string html;
   std::string svg;
+  bool list = false;
   question.add_to(parser);
   parser.group("Output")
-      .text("json", json, "FILE", "the answer with all phases (- is standard output)")
+      .flag("list", list, "list the rules")
+      .text("json", json, "FILE", "the answer with all phases, or the list (- is standard output)")
       .text("html", html, "FILE",
             "page with nodes, layouts and uses of time, or with all rules over several values (- is standard output)")
       .text("svg", svg, "FILE",
@@ -29,6 +32,13 @@ ExitStatus run_campaign_command(const CommandLine& arguments) {
             "output)");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   check_distinct_outputs({json, html, svg});
+  if (list) {
+    std::optional<OutputFile> file;
+    if (!json.empty()) file.emplace(json);
+    if (file) file->finish(campaign_rules_json());
+    if (json != "-") print(campaign_rules_text());
+    return ExitStatus::kDone;
+  }
   const bool several = question.is_sweep();
   std::optional<OutputFile> json_file;
   std::optional<OutputFile> html_file;

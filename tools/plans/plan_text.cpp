@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/terminal/options_json.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -88,17 +89,28 @@ std::string plan_json(const Planner& planner, const PlanProblem& problem, const 
   return json.dump(2) + "\n";
 }
 
+namespace {
+
+/// "memory compression"; empty: none.
+std::string option_words(const Planner& planner) {
+  std::string words;
+  for (const NamedOption& option : planner.options) words += (words.empty() ? "" : " ") + std::string(option.name);
+  return words;
+}
+
+}  // namespace
+
 std::string planners_text() {
   TextTable table({{"method"}, {"year", '>'}, {"minimises"}, {"options"}, {"paper"}});
   for (const Planner& planner : planners()) {
     table.add_row({std::string(planner.name), std::to_string(planner.year), std::string(planner.minimises),
-                   std::string(planner.options), std::string(planner.paper)});
+                   option_words(planner), std::string(planner.paper)});
   }
   std::string text = table.to_string();
   for (const Planner& planner : planners()) {
-    if (!planner.uncertain.empty()) {
-      text += "\n" + std::string(planner.name) + ": " + std::string(planner.uncertain) + "\n";
-    }
+    if (planner.uncertain.empty() && planner.options.empty()) continue;
+    text += "\n" + std::string(planner.name) + ":" + (planner.uncertain.empty() ? "" : " ") +
+            std::string(planner.uncertain) + "\n" + options_text(planner.options);
   }
   return text;
 }
@@ -110,7 +122,8 @@ std::string planners_json() {
                     {"paper", planner.paper},
                     {"year", planner.year},
                     {"minimises", planner.minimises},
-                    {"options", planner.options},
+                    {"options", option_words(planner)},
+                    {"option_list", options_json(planner.options)},
                     {"uncertain", planner.uncertain}});
   }
   return rows.dump(2) + "\n";

@@ -1,15 +1,19 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "models/ground/error.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
 #include "sim/planners/operators/favourite_children.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kBaechiOptions{NamedOption{"etf", switch_form(), 0, "whether m-ETF replaces m-TOPO"},
+                                    NamedOption{"sct", switch_form(), 0, "whether m-SCT replaces m-TOPO"}};
 
 /// Operators that run on devices, each when its inputs have arrived. A device sends one output at a time.
 class OperatorRun {
@@ -178,8 +182,6 @@ void place_by_earliest_start(const LayerGraph& graph, OperatorRun& run, const Fa
   }
 }
 
-}  // namespace
-
 /// Baechi (Jeon et al., SoCC 2020): operators on devices with memory, placed in one pass. m-TOPO fills devices in
 /// topological order; m-ETF (option `etf`) takes the earliest start over all ready operators and devices; m-SCT (option
 /// `sct`) is m-ETF in which a device waits for the favourite child of what it has just run (`favourite_children`).
@@ -190,9 +192,10 @@ Plan plan_baechi(const PlanProblem& problem) {
   const LayerGraph& graph = problem.network.layers;
   OperatorRun run(problem);
   Plan plan;
-  const bool sct = problem.flag("sct");
-  if (sct && problem.flag("etf")) throw Error("baechi: options etf and sct, expected one of them");
-  if (sct || problem.flag("etf")) {
+  const OptionReader options(kBaechiOptions, problem.options);
+  const bool sct = options.is_on("sct");
+  if (sct && options.is_on("etf")) throw Error("baechi: options etf and sct, expected one of them");
+  if (sct || options.is_on("etf")) {
     const FavouriteChildren children = sct ? favourites_of(problem, run) : FavouriteChildren{};
     place_by_earliest_start(graph, run, children, problem.stop);
     if (problem.speed.empty()) plan.lower_bound_ns = children.makespan;
@@ -213,6 +216,20 @@ Plan plan_baechi(const PlanProblem& problem) {
     if (!stage.layers.empty()) plan.stages.push_back(std::move(stage));
   }
   return plan;
+}
+
+}  // namespace
+
+Planner baechi_planner() {
+  return {.name = "baechi",
+          .paper = "Jeon et al., SoCC 2020",
+          .year = 2020,
+          .minimises = "time of operators on devices, placed in one pass",
+          .options = kBaechiOptions,
+          .uncertain =
+              "m-TOPO, with the option etf m-ETF, with sct m-SCT, whose linear program may have several "
+              "solutions; temporary memory is that of the stash",
+          .plan = plan_baechi};
 }
 
 }  // namespace plumb

@@ -1,16 +1,20 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <string>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 #include "sim/planners/shares/layer_choices.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kOsdpOptions{NamedOption{"choices", list_form("MIB:MS,MIB:MS,..."), "rings between the devices",
+                                              "memory and time of every strategy of a layer, as measured"}};
 
 constexpr std::int64_t kBytesPerMib = std::int64_t{1} << 20;
 constexpr double kNsPerMs = 1e6;
@@ -39,7 +43,7 @@ std::vector<LayerChoice> measured_choices(const std::string& text) {
   const char* next = text.data();
   const char* const end = next + text.size();
   const auto fail = [&]() -> void {
-    throw Error("option 'choices': expected MiB:ms of every strategy, such as 672:91.7,486:98.4, found '" + text + "'");
+    throw Error("option choices: expected MiB:ms of every strategy, such as 672:91.7,486:98.4, found '" + text + "'");
   };
   for (;;) {
     LayerChoice choice;
@@ -70,8 +74,6 @@ std::string ranges_text(const std::vector<std::size_t>& choice, std::size_t want
   return text;
 }
 
-}  // namespace
-
 /// OSDP (Jiang et al., IJCAI 2023): data parallelism in which every layer is replicated or sharded on its own: as many
 /// as fit are replicated, chosen by an exact knapsack over memory in MiB, for the least sum of times. Option `choices`
 /// gives the strategies of every layer as measured, for any number of them.
@@ -80,10 +82,9 @@ Plan plan_osdp(const PlanProblem& problem) {
   const LayerChain chain = chain_of(problem.network.layers);
   std::vector<std::vector<LayerChoice>> layers;
   std::int64_t most = 0;
-  const auto measured = problem.options.find("choices");
+  const std::string* measured = OptionReader(kOsdpOptions, problem.options).text("choices");
   for (std::size_t layer = 0; layer < chain.size(); ++layer) {
-    layers.push_back(measured == problem.options.end() ? layer_choices(chain, layer, problem)
-                                                       : measured_choices(measured->second));
+    layers.push_back(measured == nullptr ? layer_choices(chain, layer, problem) : measured_choices(*measured));
     most += std::ranges::max_element(layers.back(), {}, &LayerChoice::memory)->memory;
   }
   const std::int64_t limit = problem.memory_bytes > 0 ? std::min(most, problem.memory_bytes / kBytesPerMib) : most;
@@ -96,7 +97,7 @@ Plan plan_osdp(const PlanProblem& problem) {
   plan.states = static_cast<std::int64_t>(chain.size()) * (limit + 1);
   plan.stages.push_back(chain_stage(chain, 0, chain.size(), problem.num_devices()));
   plan.stages.back().load_ns = chosen->time;
-  if (measured != problem.options.end()) {
+  if (measured != nullptr) {
     for (std::size_t choice = 0; choice < layers.front().size(); ++choice) {
       const std::string chosen_by = ranges_text(chosen->choice, choice);
       if (!chosen_by.empty()) plan.remarks.push_back("strategy " + std::to_string(choice) + ": layers " + chosen_by);
@@ -106,6 +107,20 @@ Plan plan_osdp(const PlanProblem& problem) {
   const std::string sharded = ranges_text(chosen->choice, 1);
   plan.remarks.push_back(sharded.empty() ? "no layer is sharded" : "sharded layers: " + sharded);
   return plan;
+}
+
+}  // namespace
+
+Planner osdp_planner() {
+  return {.name = "osdp",
+          .paper = "Jiang et al., IJCAI 2023",
+          .year = 2023,
+          .minimises = "sum of layers' times, each replicated or sharded on its own",
+          .options = kOsdpOptions,
+          .uncertain =
+              "operators are not split; times of collectives are those of rings and nothing hides them; "
+              "with `choices` both are as measured",
+          .plan = plan_osdp};
 }
 
 }  // namespace plumb

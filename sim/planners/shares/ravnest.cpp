@@ -1,15 +1,21 @@
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 #include "sim/planners/shares/peer_clusters.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array kRavnestPlanOptions{
+    NamedOption{"clusters", count_form("N", 1, kMostPlannerNumber), "as many as memory has room for", "clusters"},
+    NamedOption{"ram", list_form("N-N-..."), "the memory limit", "GiB of memory of every device"},
+    NamedOption{"bandwidth", list_form("N-N-..."), "alike", "bandwidth of every device, relative to the others"}};
 
 constexpr std::int64_t kMostRavnestClusters = 5;  ///< of the released program
 constexpr std::int64_t kRavnestMib = std::int64_t{1} << 20;
@@ -82,19 +88,18 @@ std::vector<Peer> peers_of(const PlanProblem& problem, std::int64_t model) {
 
 /// As is asked for; otherwise one, or as many as memory has room for.
 std::int32_t number_of_clusters(const PlanProblem& problem, const std::vector<Peer>& peers, std::int64_t model) {
+  const OptionReader options(kRavnestPlanOptions, problem.options);
   std::int64_t together = 0;
   for (const Peer& peer : peers) together += peer.memory;
   const std::int64_t most = std::min<std::int64_t>(problem.num_devices(), kMostRavnestClusters);
-  const bool known = problem.memory_bytes > 0 || problem.options.contains("ram");
+  const bool known = problem.memory_bytes > 0 || options.has("ram");
   const std::int64_t usual = known ? std::clamp<std::int64_t>(together / model, 1, most) : 1;
-  const double wanted = problem.number("clusters", static_cast<double>(usual));
+  const double wanted = options.number("clusters", static_cast<double>(usual));
   if (!(wanted >= 1 && wanted <= problem.num_devices())) {
-    throw Error("option 'clusters': expected 1 to " + std::to_string(problem.num_devices()) + " clusters");
+    throw Error("option clusters: expected 1 to " + std::to_string(problem.num_devices()) + " clusters");
   }
   return static_cast<std::int32_t>(wanted);
 }
-
-}  // namespace
 
 /// Ravnest (Menon et al., arXiv 2401.01728, and its released program): unlike peers in clusters that each hold the
 /// whole model, made by a genetic search so that clusters have memory enough and are alike in their sums of memory over
@@ -129,6 +134,21 @@ Plan plan_ravnest(const PlanProblem& problem) {
   slowest.penalty = found.penalty;
   slowest.remarks.push_back(text + "; penalty " + std::to_string(found.penalty));
   return slowest;
+}
+
+}  // namespace
+
+Planner ravnest_planner() {
+  return {.name = "ravnest",
+          .paper = "Menon et al., arXiv 2401.01728",
+          .year = 2024,
+          .minimises = "memory that clusters miss, and how unlike they are in memory over bandwidth",
+          .options = kRavnestPlanOptions,
+          .uncertain =
+              "the number of clusters is given, not found; layers are cut as near to shares of memory as "
+              "they allow; the cost is the slowest stage of the slowest cluster",
+          .asked_up_to = {.layers = 0, .devices = 0},
+          .plan = plan_ravnest};
 }
 
 }  // namespace plumb

@@ -5,10 +5,12 @@
 
 #include "models/ground/error.hpp"
 #include "sim/planners/chain_stages.hpp"
-#include "sim/planners/methods.hpp"
 #include "sim/planners/numbers.hpp"
+#include "sim/planners/planner.hpp"
 
 namespace plumb {
+
+namespace {
 
 /// Whale (Jia et al., ATC 2022): data parallelism over unlike devices, whose shares of the batch follow their speed and
 /// keep to their memory. Its moves of load end in the same place as this: microbatches are given one by one to the
@@ -60,6 +62,17 @@ Plan plan_whale(const PlanProblem& problem) {
   if (!problem.speed.empty() || !problem.memory_by_device.empty()) plan.shares = shares;
   plan.remarks.push_back(text);
   return plan;
+}
+
+}  // namespace
+
+Planner whale_planner() {
+  return {.name = "whale",
+          .paper = "Jia et al., ATC 2022",
+          .year = 2022,
+          .minimises = "longest share of a batch among data-parallel devices of unlike speed",
+          .uncertain = "its moves of load are replaced by the exact answer; shares are whole microbatches",
+          .plan = plan_whale};
 }
 
 }  // namespace plumb

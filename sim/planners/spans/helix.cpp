@@ -4,7 +4,7 @@
 
 #include "models/graphs/layer_chain.hpp"
 #include "models/ground/error.hpp"
-#include "sim/planners/methods.hpp"
+#include "sim/planners/planner.hpp"
 #include "sim/planners/spans/span_flow.hpp"
 
 namespace plumb {
@@ -26,8 +26,6 @@ double flow_of(const PlanProblem& problem, const LayerChain& chain, const Swarm&
       problem.bytes_per_s_between(problem.num_devices()) / static_cast<double>(std::max<std::int64_t>(1, largest));
   return span_flow(static_cast<std::int32_t>(chain.size()), servers, link_rate);
 }
-
-}  // namespace
 
 /// Helix (Mei et al., ASPLOS 2025): nodes of unlike speed that hold spans of layers, and requests routed by the largest
 /// flow from the first layer to the last; a node passes on what its span takes, a link what its bandwidth takes. The
@@ -52,6 +50,20 @@ Plan plan_helix(const PlanProblem& problem) {
   plan.states = problem.num_devices();
   plan.stages = stages_of_swarm(problem, swarm);
   return plan;
+}
+
+}  // namespace
+
+Planner helix_planner() {
+  return {.name = "helix",
+          .paper = "Mei et al., ASPLOS 2025",
+          .year = 2025,
+          .minimises = "time per microbatch of the largest flow through spans of layers, forward only",
+          .options = kDeviceBlocksTable,
+          .uncertain =
+              "its mixed-integer program over placements is not made: the placement is the best of those "
+              "of petals with more and fewer layers; a node's rate is that of its whole span",
+          .plan = plan_helix};
 }
 
 }  // namespace plumb

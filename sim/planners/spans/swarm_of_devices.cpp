@@ -60,7 +60,7 @@ std::vector<Swarm> swarms_of(const PlanProblem& problem) {
   for (std::int32_t device = 0; device < problem.num_devices(); ++device) {
     speed.push_back(1e9 / mean_ns * problem.speed_of(device));
   }
-  if (problem.options.contains("blocks")) {
+  if (OptionReader(kDeviceBlocksTable, problem.options).has("blocks")) {
     const std::vector<std::int64_t> given = problem.number_of_each("blocks", all, all);
     return {joined_swarm(all, std::vector<std::int32_t>(given.begin(), given.end()), speed)};
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "sim/planners/plan.hpp"
@@ -7,6 +8,9 @@
 #include "sim/sharing/block_spans.hpp"
 
 namespace plumb {
+
+inline constexpr std::array kDeviceBlocksTable{
+    NamedOption{"blocks", list_form("N-N-..."), "as many as memory has room for", "layers that each device holds"}};
 
 /// The devices of `problem` as servers of a network in forward mode, which join one after another, at the mean forward
 /// time of a layer, in microbatches per second. With option `blocks`, "4-4-3", they hold so many layers. Without it

@@ -93,13 +93,13 @@ TEST_CASE("oobleck counts the sets of pipelines that use so many nodes") {
   }
   problem.options = {{"least", "2"}};
   CHECK(error_message([&] { make_plan(find_planner("oobleck"), problem); }) ==
-        "option 'least': expected option 'nodes' with it");
+        "option least: expected option nodes with it");
   problem.options = {{"nodes", "13"}, {"least", "5"}};
   CHECK(error_message([&] { make_plan(find_planner("oobleck"), problem); }) ==
-        "option 'least': expected at most as many nodes as devices");
+        "option least: expected at most as many nodes as devices");
   problem.options = {{"nodes", "1.5"}};
   CHECK(error_message([&] { make_plan(find_planner("oobleck"), problem); }) ==
-        "option 'nodes': expected a whole number from 1 to 100000");
+        "option nodes: expected a whole number from 1 to 100000, found '1.5'");
 }
 
 TEST_CASE("no cut has a shorter template than oobleck's plan") {

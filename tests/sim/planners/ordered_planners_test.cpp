@@ -181,7 +181,7 @@ TEST_CASE("dynapipe's groups are the best of all groupings and limits") {
   CHECK(plan.claimed_ns == doctest::Approx(best));
   problem.options["lengths"] = "4,0";
   CHECK(error_message([&] { make_plan(find_planner("dynapipe"), problem); }) ==
-        "option 'lengths': expected numbers above 0");
+        "option lengths: expected numbers above 0 with commas, found '4,0'");
 }
 
 TEST_CASE("galvatron: free links and memory share every layer; little memory recomputes or divides; none refuses") {

@@ -67,35 +67,19 @@ TEST_CASE("levels of a cluster are its nodes' devices and its nodes, each where 
   CHECK(levels(3, 2) == Levels{{2, 9}, {3, 5}});
 }
 
-TEST_CASE("options of planners are numbers from 0 on, flags, and numbers of each device up to a limit") {
+TEST_CASE("an option of planners with a number for each device takes as many as there are, up to a limit") {
   PlanProblem problem;
   problem.levels = {{3, 1e9}};
-  problem.options = {{"zero", "0"}, {"no", "false"}, {"yes", "1"}, {"half", "0.5"}, {"each", "1-9-4"}};
-  CHECK_FALSE(problem.flag("zero"));
-  CHECK_FALSE(problem.flag("no"));
-  CHECK_FALSE(problem.flag("absent"));
-  CHECK(problem.flag("yes"));
-  CHECK(problem.flag("half"));
-  CHECK(problem.number("half", 3) == 0.5);
-  CHECK(problem.number("absent", 3) == 3);
-  CHECK(problem.number("zero", 3) == 0);
+  problem.options = {{"each", "1-9-4"}};
   CHECK(problem.number_of_each("each", 5, 9) == std::vector<std::int64_t>{1, 9, 4});
   CHECK(problem.number_of_each("absent", 5, 9) == std::vector<std::int64_t>{5, 5, 5});
   for (const char* wrong : {"1-9", "1-9-4-1", "1-9-", "1-9-4-", "0-9-4", "1-10-4", "1-9-x", "1,9,4", "", "-1-9-4"}) {
     CAPTURE(wrong);
     problem.options["each"] = wrong;
     CHECK(error_message([&] { problem.number_of_each("each", 5, 9); }) ==
-          "option 'each': expected a whole number from 1 to 9 for each of the 3 devices, such as 8-8-16, found '" +
+          "option each: expected a whole number from 1 to 9 for each of the 3 devices, such as 8-8-16, found '" +
               std::string(wrong) + "'");
   }
-  for (const char* wrong : {"-1", "x", "1x", "", "1e18", "nan"}) {
-    CAPTURE(wrong);
-    problem.options["half"] = wrong;
-    CHECK(error_message([&] { static_cast<void>(problem.number("half", 3)); }) ==
-          "option 'half': expected a number of at least 0, found '" + std::string(wrong) + "'");
-  }
-  problem.options["half"] = "9e17";
-  CHECK(problem.number("half", 3) == 9e17);
 }
 
 TEST_CASE("a problem without layers, devices, bandwidth, speeds or microbatches is refused") {

@@ -39,7 +39,7 @@ CampaignQuestion of_network() {
 
 TEST_CASE("all rules are ranked by samples per cost, and the time of each adds up") {
   const CampaignAnswer answer = of_layouts().answer();
-  std::vector<CampaignRuleSpec> rules = campaign_rules();
+  std::vector<CampaignRuleSpec> rules(campaign_rules().begin(), campaign_rules().end());
   std::erase_if(rules,
                 [](const CampaignRuleSpec& rule) { return !rule.changes_job.empty(); });  // asked for by name only
   CHECK(answer.outcomes.size() == rules.size());
@@ -278,6 +278,24 @@ TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
         }) ==
         "campaign: there are up to 9 nodes, and the cluster 'v100-8x1' has 8 devices; expected a cluster that has "
         "them all");
+}
+
+TEST_CASE("the list of rules has every option of every rule, with what holds without it") {
+  const std::string text = campaign_rules_text();
+  const nlohmann::json list = nlohmann::json::parse(campaign_rules_json());
+  REQUIRE(list.size() == campaign_rules().size());
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    const CampaignRuleSpec& rule = campaign_rules()[k];
+    CAPTURE(rule.name);
+    CHECK(list[k].at("name") == rule.name);
+    CHECK(list[k].at("options").size() == rule.options.size());
+    CHECK(("\n" + text).find("\n" + std::string(rule.name) + ": " + std::string(rule.summary)) != std::string::npos);
+    CHECK(text.find(options_text(rule.options)) != std::string::npos);
+    for (const NamedOption& option : rule.options) {
+      CHECK_FALSE(default_text(option).empty());
+      CHECK_FALSE(option.meaning.empty());
+    }
+  }
 }
 
 TEST_CASE("every built-in trace and table of layouts can be read") {

@@ -105,9 +105,8 @@ TEST_CASE("ravnest's plan is the pipeline of its slowest cluster, and every devi
   REQUIRE(plan.remarks.size() == 1);
   CHECK(plan.remarks.front().ends_with("penalty 0"));
   problem.options["ram"] = "8-8";
-  CHECK(
-      error_message([&] { make_plan(find_planner("ravnest"), problem); }) ==
-      "option 'ram': expected a whole number from 1 to 1000000 for each of the 6 devices, such as 8-8-16, found '8-8'");
+  CHECK(error_message([&] { make_plan(find_planner("ravnest"), problem); }) ==
+        "option ram: expected a whole number from 1 to 1000000 for each of the 6 devices, such as 8-8-16, found '8-8'");
 }
 
 TEST_CASE(

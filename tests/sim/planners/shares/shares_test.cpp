@@ -53,7 +53,7 @@ TEST_CASE("osdp with measured strategies plans as its knapsack does, and says wh
     CAPTURE(bad);
     CHECK(error_message([&] {
             make_plan(find_planner("osdp"), problem);
-          }).starts_with("option 'choices': expected MiB:ms of every strategy"));
+          }).starts_with("option choices: expected MiB:ms of every strategy"));
   }
 }
 

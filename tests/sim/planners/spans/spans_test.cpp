@@ -134,9 +134,9 @@ TEST_CASE("servers of unlike size are given by their blocks") {
   CHECK(plan.stages[2].layers == std::vector<std::int32_t>{4, 5, 6, 7});
   problem.options["blocks"] = "4-4";
   CHECK(error_message([&] { make_plan(find_planner("petals"), problem); }) ==
-        "option 'blocks': expected a whole number from 1 to 8 for each of the 3 devices, such as 8-8-16, found '4-4'");
+        "option blocks: expected a whole number from 1 to 8 for each of the 3 devices, such as 8-8-16, found '4-4'");
   problem.options["blocks"] = "4-9-1";
-  CHECK(error_message([&] { make_plan(find_planner("helix"), problem); }).starts_with("option 'blocks': expected"));
+  CHECK(error_message([&] { make_plan(find_planner("helix"), problem); }).starts_with("option blocks: expected"));
 }
 
 }  // namespace plumb::testing

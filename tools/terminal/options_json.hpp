@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/ground/named_option.hpp"
+
+namespace plumb {
+
+/// `[{"name": "every", "values": "S", "default": "600", "meaning": "seconds of work between checkpoints"}]`; an option
+/// with a remark has it as "remark".
+nlohmann::ordered_json options_json(std::span<const NamedOption> table);
+
+}  // namespace plumb
