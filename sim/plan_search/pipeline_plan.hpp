@@ -84,7 +84,8 @@ struct ScoredPlan {
   std::int64_t step_ns = 0;
   std::int64_t peak_bytes = 0;    ///< of the fullest device
   std::int64_t excess_bytes = 0;  ///< by which the worst device is above what it can use; 0: fits
-  std::int32_t worst_place = 0;   ///< of the cluster: where `excess_bytes` is, or else the peak
+  std::int32_t worst_place = 0;   ///< of the cluster: where `excess_bytes` is, or else least is left of what it has
+  std::int64_t worst_bytes = 0;   ///< the peak there
   double bubble_fraction = 0;
   double price_per_hour = 0;  ///< of all devices that are used; 0: not known
 

@@ -143,7 +143,7 @@ bool PreparedJob::is_drawn() const { return action_count(answer_.run.schedule) <
 PredictedJob PreparedJob::predict(const PredictionUse& use) {
   answer_.run = question_.order.decide(std::move(answer_.run));
   simulate_prepared(use);
-  answer_.findings = memory_findings(answer_.timeline, answer_.run.priced, answer_.limit);
+  answer_.findings = memory_findings(answer_.timeline, answer_.limit);
   if (use.tables && answer_.run.priced.rates && !answer_.findings.empty()) {
     const TightJob job{answer_.name, question_.size, source_, answer_.limit, answer_.run.rules};
     answer_.relief = relief_text(memory_reliefs(job, answer_.run.schedule, answer_.timeline));

@@ -163,7 +163,7 @@ std::optional<StepOfLayout> SimulatedLayouts::simulated(JobLayout layout, std::i
     SimOptions options = run.rules.simulation(run.schedule);
     options.spans = options.memory_curve = false;
     const Timeline timeline = predict(run, limit, options);
-    const std::vector<std::string> findings = memory_findings(timeline, run.priced, limit);
+    const std::vector<std::string> findings = memory_findings(timeline, limit);
     if (!findings.empty()) {
       refusal_ = findings.front();
       return {};

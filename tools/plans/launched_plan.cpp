@@ -87,18 +87,16 @@ LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) 
   return {std::make_shared<const LaunchSettings>(std::move(said)), std::move(job), std::move(timeline)};
 }
 
-std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best) {
+std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best, const MemoryNeed& need) {
   const std::int64_t now = to_ns(launched.timeline.step_time, launched.timeline.base);
   const std::int64_t then = best.score.step_ns;
-  std::int64_t peak = 0;
-  bool fits = true;
-  for (const DeviceSummary& device : launched.timeline.devices) {
-    peak = std::max(peak, device.peak_memory_bytes);
-    fits = fits && (!device.need || device.need->fits());
-  }
-  TextTable table({{"job"}, {"step time", '>'}, {"of tensors", '>', "peak memory"}, {"fits"}});
-  table.add_row({launched.job.source, time_text(now), bytes_text(peak), fits ? "yes" : "no"});
-  table.add_row({"the best plan", time_text(then), bytes_text(best.score.peak_bytes), "yes"});
+  const bool fits = plumb::fits(launched.timeline, MemoryLimit{.in_bytes = true});
+  const MemoryVerdict verdict = memory_verdict(launched.timeline, MemoryLimit{.in_bytes = true});
+  TextTable table({{"job"}, {"step time", '>'}, {"needed", '>', "memory"}, {""}});
+  table.add_row({launched.job.source, time_text(now), bytes_text(most_needed(launched.timeline)),
+                 std::string(verdict_word(verdict))});
+  table.add_row(
+      {"the best plan", time_text(then), bytes_text(need.needed_bytes), std::string(verdict_word(need.verdict()))});
   std::string text = table.to_string();
   if (then >= now && fits) return text + "no plan that was found is faster than the job as it is\n";
   const double saved = 1 - static_cast<double>(then) / static_cast<double>(now);

@@ -22,7 +22,7 @@ struct LaunchedPlan {
 /// `said` describes, with messages as a plan's. Throws `Error` for a job that cannot run on the cluster.
 LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments);
 
-/// Both in a table, what the plan saves, and what to change.
-std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best);
+/// Both in a table, what the plan saves, and what to change. `need`: of the best plan.
+std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best, const MemoryNeed& need);
 
 }  // namespace plumb

@@ -72,15 +72,11 @@ std::string utilization_line(const PlanQuestion& question, const ScoredPlan& sco
          " of its peak (model FLOPs utilization)";
 }
 
-/// Tensors alone, as the simulator counts them; and all that the device needs, against its memory.
+/// All that the fullest device needs, against its memory.
 void add_memory(const PlanQuestion& question, const SimulatedPlan& simulated, TextTable& table) {
   const ScoredPlan& best = simulated.score;
-  const std::string rank = " on pipeline rank " + std::to_string(best.worst_place);
-  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " of tensors" + rank});
-  if (const auto need = plan_need(question, best)) {
-    table.add_row({"", bytes_text(need->needed_bytes) + " with context, libraries and the allocator's headroom"});
-    table.add_row({"", need_text(*need)});
-  }
+  table.add_row(
+      {"memory", need_text(plan_need(question, best)) + ", on pipeline rank " + std::to_string(best.worst_place)});
   const std::string largest = plan_largest(question, simulated);
   if (!largest.empty()) table.add_row({"largest", largest});
 }
@@ -106,6 +102,20 @@ std::string cut_short_text(const PlanAnswer& answer) {
   return answer.cut_short ? "cut short by the limit: more time may find a faster plan" : "";
 }
 
+/// A faster plan that stands second, since its memory is tight; empty where there is none.
+std::string tight_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  if (answer.best.size() < 2 || answer.best[1].step_ns >= answer.best[0].step_ns) return {};
+  const auto first = static_cast<double>(answer.best[0].step_ns);
+  const ScoredPlan& tight = answer.best[1];
+  return time_text(tight.step_ns) + ", " + percent_text(1 - static_cast<double>(tight.step_ns) / first) +
+         " less, with " + plan_line(tight.plan) + "; " + need_text(plan_need(question, tight));
+}
+
+std::string space_text(const PlanQuestion& question) {
+  if (question.runtime != nullptr) return "only what " + std::string(question.runtime->title) + " runs";
+  return question.for_systems ? "only what some system runs; --all searches all schedules" : "";
+}
+
 std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& simulated) {
   const ScoredPlan& best = answer.best.front();
   const double seconds = static_cast<double>(best.step_ns) * 1e-9;
@@ -122,6 +132,10 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   }
   const std::string stale = staleness_line(question, best.plan);
   if (!stale.empty()) table.add_row({"staleness", stale});
+  table.add_row({"runs in", plan_systems_text(question, best.plan)});
+  if (const std::string tight = tight_text(question, answer); !tight.empty()) {
+    table.add_row({"tight, faster", tight});
+  }
   table.add_row(
       {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
@@ -147,6 +161,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
                        (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " of published planners)" : "") +
                        ", " + count(answer.setups, "combination", "combinations") + " of degrees, of which " +
                        std::to_string(answer.without_memory) + " cannot fit in memory"});
+  if (const std::string space = space_text(question); !space.empty()) table.add_row({"", space});
   if (const std::string cut = cut_short_text(answer); !cut.empty()) table.add_row({"", cut});
   return table.to_string();
 }
@@ -217,8 +232,10 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
                                  {"zero", '>'},
                                  {"step time", '>'},
                                  {"bubble", '>'},
-                                 {"of tensors", '>', "peak memory"},
+                                 {"needed", '>', "memory"},
+                                 {"", '<'},
                                  {"per million " + std::string(question.unit()), '>', cost_unit(question)}});
+  columns.push_back({"runs in"});
   const bool shared = std::ranges::any_of(plans, [](const ScoredPlan& each) { return !each.plan.shares.empty(); });
   if (shared) columns.push_back({"of copies", '<', "shares"});
   if (stale) columns.push_back({"of the weights", '>', "age"});
@@ -227,6 +244,7 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
     const ScoredPlan& score = plans[at];
     const PipelinePlan& plan = score.plan;
     const Parallelism& job = plan.parallelism;
+    const MemoryNeed need = plan_need(question, score);
     std::vector<std::string> row{std::to_string(plan.num_devices()), std::to_string(plan.length())};
     for (const auto& [name, degree] : degrees) {
       row.push_back(degree == &Parallelism::tensor ? tensor_text(plan) : std::to_string(job.*degree));
@@ -235,9 +253,10 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
              plan.schedule, std::to_string(plan.stages_per_place()), std::to_string(plan.microbatches),
              std::to_string(job.microbatch_size), std::string(recompute_word(job.recompute)),
              std::to_string(static_cast<int>(job.zero)), time_text(score.step_ns), percent_text(score.bubble_fraction),
-             bytes_text(score.peak_bytes), cost_text(score, question)}) {
+             bytes_text(need.needed_bytes), std::string(verdict_word(need.verdict())), cost_text(score, question)}) {
       row.push_back(std::move(cell));
     }
+    row.push_back(plan_systems_text(question, plan));
     if (shared) row.push_back(plan.shares.empty() ? "" : shares_text(plan));
     if (stale) row.push_back(ages_text(delays[at], &StageDelays::forward));
     table.add_row(std::move(row));

@@ -23,7 +23,8 @@ Problem problem_of(const SweepResult& result) {
 
 /// Bytes where they are known, comparable stashes otherwise.
 double memory_of(const SweepFigures& figures) {
-  return figures.peak_memory_bytes > 0 ? static_cast<double>(figures.peak_memory_bytes) : figures.peak_device_stashes;
+  const std::int64_t bytes = memory_bytes(figures);
+  return bytes > 0 ? static_cast<double>(bytes) : figures.peak_device_stashes;
 }
 
 /// Pipelines of the same stages are compared by their bubble; stages spread unlike take unlike times themselves.
@@ -32,7 +33,7 @@ double slowness_of(const SweepResult& result) {
 }
 
 std::string memory_text(const SweepFigures& figures) {
-  if (figures.peak_memory_bytes > 0) return bytes_text(figures.peak_memory_bytes);
+  if (memory_bytes(figures) > 0) return bytes_text(memory_bytes(figures));
   return number_text(figures.peak_device_stashes) + (figures.peak_device_stashes == 1 ? " stash" : " stashes");
 }
 

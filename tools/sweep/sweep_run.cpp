@@ -57,6 +57,7 @@ SweepFigures figures_of(const Timeline& timeline, double share) {
     figures.peak_memory_bytes = std::max(figures.peak_memory_bytes, device.peak_memory_bytes);
   }
   figures.peak_device_stashes = figures.peak_activations * share;
+  figures.needed_bytes = most_needed(timeline);
   return figures;
 }
 
@@ -168,6 +169,7 @@ class PointRun {
       ++options.seed;
       if (runs.size() > 1) return;
       result_.fits = plumb::fits(timeline, limit);
+      result_.verdict = memory_verdict(timeline, limit);
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);
     };
     if (run.schedule.policy) {  // every run decides anew

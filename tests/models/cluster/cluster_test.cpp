@@ -239,4 +239,20 @@ TEST_CASE("names of clusters ignore capital letters, dashes and underscores, wit
   CHECK_THROWS_WITH_AS(load_cluster("H101"), doctest::Contains("did you mean 'h100'"), Error);
 }
 
+TEST_CASE("no built-in cluster has its memory in decimal gigabytes, and each says what its capacity stands on") {
+  for (const std::string_view name : builtin_clusters()) {
+    if (name == "host") continue;
+    const Cluster cluster = load_cluster(std::string(name));
+    CAPTURE(name);
+    CHECK(cluster.source.find("; memory ") != std::string::npos);
+    for (const DeviceSpec& device : cluster.devices) CHECK(device.memory_bytes % 1'000'000'000 != 0);
+  }
+  const auto gib = [](const char* name) {
+    return static_cast<double>(load_cluster(name).devices.front().memory_bytes) / (1024.0 * 1024.0 * 1024.0);
+  };
+  CHECK(gib("h100") == doctest::Approx(79.11).epsilon(1e-4));
+  CHECK(gib("h200") == doctest::Approx(139.80).epsilon(1e-4));
+  CHECK(gib("mi355x") == doctest::Approx(287.98).epsilon(1e-4));
+}
+
 TEST_SUITE_END();
