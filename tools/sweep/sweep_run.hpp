@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/ground/rational.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
@@ -52,6 +53,8 @@ struct SweepFigures {
 struct SweepResult {
   SweepPoint point;
   std::string_view semantics;  ///< "synchronous", "asynchronous" or "forward": what may be compared
+  /// With abstract costs: what all stages together take for one microbatch, in ns. Only equals may be compared.
+  Rational work = {};
   std::optional<SweepFigures> figures;
   bool fits = true;                         ///< in memory
   std::string error;                        ///< empty when there are figures

@@ -101,8 +101,10 @@ std::vector<std::string> memory_findings(const Timeline& timeline, const PricedP
     const DeviceSummary& device = timeline.devices[d];
     std::string what;
     if (!device.need) {
-      const double peak = device.peak_activations * (limit.per_device ? limit.stash_share : 1);
-      const std::string unit = limit.per_device ? " stashes of 1/p of the model" : " stash units";
+      const double peak = device.peak_activations * (limit.per_stage ? 1 : limit.stash_share);
+      const std::string unit = limit.stash_share == 1 ? " stash units"
+                               : limit.per_stage      ? " stashes of one stage"
+                                                      : " stashes of 1/p of the model";
       what = over_text(number_text(peak) + unit, number_text(peak - *limit.value), number_text(*limit.value));
     } else if (priced.rates) {
       what = need_text(*device.need);
