@@ -45,7 +45,7 @@ std::int64_t limit_bytes(std::size_t device, const PricedPipeline& priced, const
 void fill_memory(Timeline& timeline, const PricedPipeline& priced, const MemoryLimit& limit) {
   if (!limit.in_bytes && !priced.rates) {
     timeline.stashes.share = limit.stash_share;
-    if (limit.value) timeline.stashes.limit = *limit.value * (limit.per_device ? 1 : limit.stash_share);
+    if (limit.value) timeline.stashes.limit = *limit.value * (limit.per_stage ? limit.stash_share : 1);
     return;
   }
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
@@ -63,7 +63,7 @@ bool fits(const Timeline& timeline, std::size_t device, const MemoryLimit& limit
   const DeviceSummary& summary = timeline.devices[device];
   if (summary.need) return summary.need->fits();
   if (limit.in_bytes || !limit.value) return true;
-  return summary.peak_activations * (limit.per_device ? limit.stash_share : 1) <= *limit.value;
+  return summary.peak_activations * (limit.per_stage ? 1 : limit.stash_share) <= *limit.value;
 }
 
 bool fits(const Timeline& timeline, const MemoryLimit& limit) {

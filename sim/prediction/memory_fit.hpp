@@ -14,7 +14,7 @@ struct MemoryLimit {
   bool in_bytes = false;
   std::optional<double> value{};  ///< no value: the memory of the cluster's devices, where known
   double stash_share = 1;         ///< which part of 1/p of the model the stash of one stage belongs to
-  bool per_device = false;        ///< stashes are of 1/p of the model, not of one stage
+  bool per_stage = false;         ///< `value` counts stashes of one stage, not of 1/p of the model
 };
 
 /// What tensors of `peak_bytes` need with all that is held beside them: the allocator's reserve, the context, and what

@@ -59,7 +59,7 @@ class SearchedJob {
   double limit_of(const Schedule& schedule) const {
     const PricedPipeline input = price(source_, schedule);
     const MemoryLimit limit = parse_memory_limit(costs_, input.costs, schedule);
-    if (!limit.in_bytes) return limit.value.value_or(0) / (limit.per_device ? limit.stash_share : 1);
+    if (!limit.in_bytes) return limit.value.value_or(0) / (limit.per_stage ? 1 : limit.stash_share);
     const std::int64_t bytes = limit_bytes(0, input, limit);
     if (bytes == 0 || !input.rates) return static_cast<double>(bytes);
     // What is held beside tensors at the limit is not there for them.
@@ -190,9 +190,14 @@ OrderSearchAnswer SearchQuestion::answer() const {
   if (names.empty() && !microbatches)
     throw Error("search: -m is missing, expected the microbatches per update (such as -m 8)");
   if (costs.jitter) throw Error("search: --jitter: orders are compared without it, expected none");
+  const bool one_cut = !names.empty() || chunks || !shape.empty() || placement == "straight" || placement == "v";
+  if (costs.per_stage && !one_cut) {
+    throw Error(
+        "search: --per-stage: orders of unlike numbers of stages would do unequal work, expected -v N or a schedule to "
+        "start from with it");
+  }
   CostArguments asked = costs;
   asked.assume_where_missing();
-  if (!asked.cost.empty()) asked.per_device = true;
   const CostSource source = load_costs(asked);
   OrderSearchAnswer answer;
   const ScheduleSearch search = search_of(asked, source);

@@ -34,8 +34,7 @@ struct SearchQuestion {
   /// Declares the options; this object must outlive the table.
   void add_to(OptionTable& options);
 
-  /// Abstract costs are those of a device (`per_device`), so that placements do the same work. Throws `Error` for
-  /// whatever is missing or does not fit together.
+  /// Throws `Error` for whatever is missing or does not fit together.
   OrderSearchAnswer answer() const;
 
  private:

@@ -64,6 +64,11 @@ OptionTable& OptionTable::whole(const std::string& name, std::optional<std::int6
                           }});
 }
 
+OptionTable& OptionTable::retired(const std::string& name) {
+  retired_.push_back(name);
+  return *this;
+}
+
 OptionTable& OptionTable::real(const std::string& name, std::optional<double>& value, RealRange range,
                                const std::string& help) {
   return add(name, Option{.kind = OptionKind::kReal,

@@ -62,6 +62,8 @@ class OptionTable {
                      const std::string& help);
   OptionTable& whole(const std::string& name, std::optional<std::int64_t>& value, NumberRange range,
                      const std::string& help);
+  /// A flag that is the default now: it is accepted, changes nothing, and is listed nowhere.
+  OptionTable& retired(const std::string& name);
   OptionTable& real(const std::string& name, std::optional<double>& value, RealRange range, const std::string& help);
 
   /// What the value of the option that was declared last may be, for completions of command lines.
@@ -82,6 +84,7 @@ class OptionTable {
   const std::string& summary() const { return summary_; }
   const std::vector<OptionGroup>& groups() const { return groups_; }
   const std::vector<PositionalArgument>& arguments() const { return arguments_; }
+  const std::vector<std::string>& retired() const { return retired_; }
   /// Null where there is none of this long name.
   const Option* find(std::string_view name) const;
 
@@ -97,6 +100,7 @@ class OptionTable {
   std::string command_;
   std::vector<OptionGroup> groups_;
   std::vector<PositionalArgument> arguments_;
+  std::vector<std::string> retired_;
 };
 
 }  // namespace plumb

@@ -36,6 +36,13 @@ std::string_view semantics_of(const Schedule& schedule) {
   return synchronous ? "synchronous" : "asynchronous";
 }
 
+/// Forward and backward of one microbatch through all stages.
+Rational work_of(const StageCosts& costs) {
+  Ticks all = 0;
+  for (const StageTimes& stage : costs.times) all += stage.f + stage.b;
+  return {all, costs.base.ticks_per_ns};
+}
+
 SweepFigures figures_of(const Timeline& timeline, double share) {
   const auto ns = [&](Ticks ticks) {
     return static_cast<double>(ticks) / static_cast<double>(timeline.base.ticks_per_ns);
@@ -159,6 +166,7 @@ class PointRun {
     result_.semantics = semantics_of(schedule);
     PricedPipeline priced = price(source_, schedule);
     result_.stands_on = priced.stands_on;
+    if (source_.units() != nullptr) result_.work = work_of(priced.costs);
     const MemoryLimit limit = parse_memory_limit(costs_, priced.costs, schedule);
     const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, plan_.simulation.rules());
     SimOptions options = run.rules.simulation(run.schedule);

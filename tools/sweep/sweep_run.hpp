@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/ground/rational.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/simulation_arguments.hpp"
@@ -58,6 +59,8 @@ inline std::int64_t memory_bytes(const SweepFigures& figures) {
 struct SweepResult {
   SweepPoint point;
   std::string_view semantics;  ///< "synchronous", "asynchronous" or "forward": what may be compared
+  /// With abstract costs: what all stages together take for one microbatch, in ns. Only equals may be compared.
+  Rational work = {};
   std::optional<SweepFigures> figures;
   bool fits = true;  ///< no more memory is expected than there is
   MemoryVerdict verdict{};

@@ -80,7 +80,9 @@ namespace {
 
 /// "does not fit: the peak of 5 stash units is 2 above the limit of 3".
 std::string stashes_over_text(double peak, const MemoryLimit& limit) {
-  const std::string unit = limit.per_device ? " stashes of 1/p of the model" : " stash units";
+  const std::string unit = limit.stash_share == 1 ? " stash units"
+                           : limit.per_stage      ? " stashes of one stage"
+                                                  : " stashes of 1/p of the model";
   return "does not fit: the peak of " + number_text(peak) + unit + " is " + number_text(peak - *limit.value) +
          " above the limit of " + number_text(*limit.value);
 }
@@ -94,7 +96,7 @@ std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryL
     const DeviceSummary& device = timeline.devices[d];
     std::string what;
     if (!device.need) {
-      what = stashes_over_text(device.peak_activations * (limit.per_device ? limit.stash_share : 1), limit);
+      what = stashes_over_text(device.peak_activations * (limit.per_stage ? 1 : limit.stash_share), limit);
     } else {
       what = need_text(*device.need);
     }
