@@ -162,8 +162,8 @@ void apply_launch(LaunchJob& job, const LaunchedRun& run) {
   run.costs.job.described = job.parallelism;
   if (run.costs.partition.empty())
     run.costs.partition = job.partition.bounds.empty() ? "equal" : to_string(job.partition);
-  if (run.simulation.runtime.empty()) {
-    run.simulation.runtime = job.runtime == "megatron" && !job.hides_messages ? "megatron-batched" : job.runtime;
+  if (run.rules.runtime.empty()) {
+    run.rules.runtime = job.runtime == "megatron" && !job.hides_messages ? "megatron-batched" : job.runtime;
   }
 }
 

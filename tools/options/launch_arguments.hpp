@@ -5,10 +5,10 @@
 
 #include "models/launches/launch.hpp"
 #include "models/launches/read_launch.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 namespace plumb {
 
@@ -35,7 +35,7 @@ struct LaunchedRun {
   std::string& schedule;
   ScheduleArguments& size;
   CostArguments& costs;
-  SimulationArguments& simulation;
+  RunRules& rules;
 };
 
 /// Spreads `job` over the devices of the cluster (in the size that the job says, where the name of the cluster says

@@ -60,7 +60,7 @@ LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) 
   LaunchJob job = launch_job(said);
   ScheduleArguments size;
   CostArguments costs;
-  SimulationArguments messages;
+  RunRules messages;
   std::string name;
   costs.cluster = arguments.cluster;
   costs.network = arguments.network;
@@ -82,8 +82,7 @@ LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) 
   if (!arguments.batch) arguments.batch = job.batch;
   const CostSource source = load_costs(costs);
   Schedule schedule = load_schedule(name, size, search_goal(costs, source, static_cast<std::int32_t>(job.pipeline)));
-  Timeline timeline =
-      predict(std::move(schedule), source, messages.rules(), parse_memory_limit(costs.memory_limit, true));
+  Timeline timeline = predict(std::move(schedule), source, messages, parse_memory_limit(costs.memory_limit, true));
   return {std::make_shared<const LaunchSettings>(std::move(said)), std::move(job), std::move(timeline)};
 }
 

@@ -168,7 +168,7 @@ class PointRun {
     result_.stands_on = priced.stands_on;
     if (source_.units() != nullptr) result_.work = work_of(priced.costs);
     const MemoryLimit limit = parse_memory_limit(costs_, priced.costs, schedule);
-    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, plan_.simulation.rules());
+    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, plan_.rules);
     SimOptions options = run.rules.simulation(run.schedule);
     options.spans = options.memory_curve = options.stash_curve = plan_.keep_timelines;
     std::vector<SweepFigures> runs;
@@ -183,7 +183,7 @@ class PointRun {
     if (run.schedule.policy) {  // every run decides anew
       for (std::int64_t k = 0; k < plan_.runs; ++k) {
         PreparedRun undecided = run;
-        undecided.rules.seed = options.seed;
+        undecided.rules.seed = static_cast<std::int64_t>(options.seed);
         const OrderedRun decided = decide_order(std::move(undecided));
         result_.decided_without_contention = decided.without_contention;
         take(predict(decided.run, program_of(decided.run, options), limit, options));

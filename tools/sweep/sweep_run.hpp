@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "models/ground/rational.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"
 
 namespace plumb {
@@ -18,7 +18,7 @@ namespace plumb {
 /// What all simulations of a sweep share.
 struct SweepPlan {
   CostArguments costs;  ///< a point replaces `--cost`, `--memory-limit` and the degrees with its own
-  SimulationArguments simulation;
+  RunRules rules;
   CostSource source = {};       ///< of `costs`
   std::int64_t runs = 1;        ///< with jitter: simulations per point, with consecutive seeds
   bool keep_timelines = false;  ///< for a page

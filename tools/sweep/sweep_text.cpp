@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/ground/error.hpp"
-#include "tools/options/order_arguments.hpp"
+#include "tools/options/order_options.hpp"
 #include "tools/sweep/sweep_pareto.hpp"
 #include "tools/sweep/sweep_table.hpp"
 

@@ -77,7 +77,7 @@ TEST_CASE("a schedule and microbatches of the command line replace those of a la
     ScheduleArguments size;
     size.microbatches = microbatches;
     CostArguments costs;
-    SimulationArguments simulation;
+    RunRules simulation;
     costs.cluster = "h100";
     apply_launch(job, {schedule, size, costs, simulation});
     return std::tuple(job.batch, size.microbatches, size.chunks);
@@ -110,7 +110,7 @@ TEST_CASE("options replace what a launch file says, and the cluster takes its si
   std::string schedule;
   ScheduleArguments size;
   CostArguments costs;
-  SimulationArguments simulation;
+  RunRules simulation;
   costs.cluster = "h100";
   costs.job.degrees.tensor = 4;
   apply_launch(job, {schedule, size, costs, simulation});
