@@ -182,6 +182,12 @@ TEST_CASE("a cluster document that says something wrong is refused at the place"
         std::string::npos);
   CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "overrides": [{"device": 1}], )" + device)
             .find("overrides[0].device: expected an integer from 0 to 0, found 1") != std::string::npos);
+  for (const char* rate : {"0", "0.5"}) {
+    CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "host_link": {"latency_ns": 1, "bytes_per_s": 1e9,
+                              "host_bytes_per_s": )" +
+                          std::string(rate) + "}, " + device)
+              .find("host_link.host_bytes_per_s") != std::string::npos);
+  }
   CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops": 1})").find("unknown key 'flops'") !=
         std::string::npos);
 }

@@ -72,8 +72,8 @@ TEST_CASE("on one place all schedules with one stage are the same, so one of the
   cluster.devices[0].memory_bytes = 0;
   const PlanJob job = profiled_job(drawn_network(random, 6), cluster, 8);
   PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1}};
-  for (const std::vector<std::string>& schedules :
-       {std::vector<std::string>{"gpipe"}, {"gpipe", "1f1b"}, {"gpipe", "1f1b", "zb-h1"}}) {
+  const std::vector<std::vector<std::string>> some{{"gpipe"}, {"gpipe", "1f1b"}, {"gpipe", "1f1b", "zb-h1"}};
+  for (const std::vector<std::string>& schedules : some) {
     ranges.schedules = schedules;
     const PlanAnswer answer = search_plan(job, ranges, {});
     CHECK(answer.simulated == 1);
