@@ -232,6 +232,7 @@ def plan(
     recompute: _Several = ...,
     offload: Union[bool, None] = ...,
     schedule: _Several = ...,
+    all: Union[bool, None] = ...,
     asynchronous: Union[bool, None] = ...,
     shard_group: _Several = ...,
     compress_gradients: _Value = ...,
