@@ -111,7 +111,8 @@ struct PlanAnswer {
   std::int64_t without_memory = 0;  ///< number of these that are proved not to fit
   /// Choices of degrees whose prices were not there when the time was over: nothing is known about their plans.
   std::int64_t unpriced = 0;
-  bool cut_short = false;  ///< a limit ended the search before everything was decided
+  bool lacked_memory = false;  ///< a setup or a plan did not fit
+  bool cut_short = false;      ///< a limit ended the search before everything was decided
   std::string refused{};   ///< why the first impossible setup or plan was; empty when all were possible
 
   /// (best - bound) / best; 0 when the best plan is proved optimal.

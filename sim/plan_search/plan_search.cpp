@@ -67,6 +67,7 @@ class Search {
     answer_.refused = space.setups.refused;
     answer_.setups = space.setups.combinations;
     answer_.without_memory = space.setups.without_memory;
+    answer_.lacked_memory = answer_.without_memory > 0;
     answer_.unpriced = space.setups.unpriced;
     if (answer_.unpriced > 0) left_out_ = 0;
     if (effort.known_ns > 0) best_ = effort.known_ns * base_.ticks_per_ns;
@@ -342,6 +343,7 @@ class Search {
 
   void take(const ScoredPlan& score) {
     if (!score.fits()) {
+      answer_.lacked_memory = true;
       closest_.add(score);
       return;
     }

@@ -132,7 +132,8 @@ PlanAnswer PreparedPlanSearch::search_all(const PlanSearchWatch& watch, const Pr
     };
   }
   PlanAnswer sure = search_plan(question_.job, question_.ranges, effort, seeds);
-  if (first == 1) return sure;
+  const bool fitted = std::ranges::any_of(question_.ranges.parallelisms, is_fitted);
+  if (first == 1 || (!sure.lacked_memory && !fitted)) return sure;
   PlanEffort rest = effort_of(asked_.job, watch, "plan: tight ones", part * kTightShare);
   rest.most_simulations = std::max<std::int64_t>(1, rest.most_simulations / 2);
   if (!sure.best.empty()) rest.known_ns = sure.best.front().step_ns;

@@ -55,7 +55,7 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .words(kPlanCuts)
       .text("zero", zero, "LIST",
             "ZeRO stages, 0 to 3, or of every stage as few layers by ZeRO 3 as fit (fitted), separated by commas "
-            "(default: 0,1, and 2 where a system runs it)")
+            "(default: 0,1; without --runtime and --schedule also 2)")
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
             "separated by commas (default: none,full)")

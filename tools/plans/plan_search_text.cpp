@@ -86,11 +86,20 @@ bool cuts_inside_layers(const Network& network, const Partition& partition) {
   return has_decoders && layer_counts(network, partition).empty();
 }
 
+/// A faster plan that stands second, since its memory is tight; nullptr where there is none.
+const ScoredPlan* tight_plan(const PlanAnswer& answer) {
+  const bool faster = answer.best.size() > 1 && answer.best[1].step_ns < answer.best[0].step_ns;
+  return faster ? &answer.best[1] : nullptr;
+}
+
 std::string proof_text(const PlanAnswer& answer) {
-  if (answer.exhausted) return "proved: no plan in the search space is faster";
+  const bool tight = tight_plan(answer) != nullptr;
+  if (answer.exhausted) {
+    return std::string("proved: no plan ") + (tight ? "that fits" : "in the search space") + " is faster";
+  }
   if (answer.unpriced > 0) return "how much less is possible is not known";
-  return "at most " + percent_text(answer.gap()) + " less time is possible (lower bound " + time_text(answer.bound_ns) +
-         ")";
+  return "at most " + percent_text(answer.gap()) + " less time is possible" + (tight ? " in a plan that fits" : "") +
+         " (lower bound " + time_text(answer.bound_ns) + ")";
 }
 
 /// What a limit left undone; empty where none did.
@@ -102,13 +111,12 @@ std::string cut_short_text(const PlanAnswer& answer) {
   return answer.cut_short ? "cut short by the limit: more time may find a faster plan" : "";
 }
 
-/// A faster plan that stands second, since its memory is tight; empty where there is none.
 std::string tight_text(const PlanQuestion& question, const PlanAnswer& answer) {
-  if (answer.best.size() < 2 || answer.best[1].step_ns >= answer.best[0].step_ns) return {};
-  const auto first = static_cast<double>(answer.best[0].step_ns);
-  const ScoredPlan& tight = answer.best[1];
-  return time_text(tight.step_ns) + ", " + percent_text(1 - static_cast<double>(tight.step_ns) / first) +
-         " less, with " + plan_line(tight.plan) + "; " + need_text(plan_need(question, tight));
+  const ScoredPlan* tight = tight_plan(answer);
+  if (tight == nullptr) return {};
+  const double share = static_cast<double>(tight->step_ns) / static_cast<double>(answer.best.front().step_ns);
+  return time_text(tight->step_ns) + ", " + percent_text(1 - share) + " less: " + plan_line(tight->plan) + "; " +
+         need_text(plan_need(question, *tight));
 }
 
 std::string space_text(const PlanQuestion& question) {
@@ -134,7 +142,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   if (!stale.empty()) table.add_row({"staleness", stale});
   table.add_row({"runs in", plan_systems_text(question, best.plan)});
   if (const std::string tight = tight_text(question, answer); !tight.empty()) {
-    table.add_row({"tight, faster", tight});
+    table.add_row({"tight", tight});
   }
   table.add_row(
       {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
