@@ -194,7 +194,8 @@ void rename_to_megatron(Settings& settings) {
     const auto present = settings.all().find(one.to);
     const bool unknown = present != settings.all().end() && !present->second.values.empty() &&
                          !unknown_in(present->second.values.front()).empty();
-    if (present == settings.all().end() || unknown) settings.set(one.to, std::move(setting));
+    const bool given = setting.place == kGivenPlace;
+    if (present == settings.all().end() || unknown || given) settings.set(one.to, std::move(setting));
   }
   for (const auto& [from, to] : kDenials) {
     const auto found = settings.all().find(from);

@@ -8,6 +8,7 @@
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/plans/plan_search_text.hpp"
+#include "tools/tables/launch_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -74,6 +75,7 @@ LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) 
   if (arguments.batch) {  // the two are compared with the same batch
     job.batch = *arguments.batch;
     job.accumulation = 0;
+    job.batch_assumed = false;
   }
   apply_launch(job, {name, size, costs, messages});
   arguments.cluster = costs.cluster;
@@ -96,7 +98,7 @@ std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan
                  std::string(verdict_word(verdict))});
   table.add_row(
       {"the best plan", time_text(then), bytes_text(need.needed_bytes), std::string(verdict_word(need.verdict()))});
-  std::string text = table.to_string();
+  std::string text = launch_first_text(launched.job) + table.to_string();
   if (then >= now && fits) return text + "no plan that was found is faster than the job as it is\n";
   const double saved = 1 - static_cast<double>(then) / static_cast<double>(now);
   text += saved > 0 ? "the plan takes " + percent_text(saved) + " less; to change: " : "the plan fits; to change: ";
