@@ -15,8 +15,6 @@
 #include "sim/plan_search/bounds/steady_bounds.hpp"
 #include "sim/plan_search/offload.hpp"
 #include "sim/plan_search/prices/layer_prices.hpp"
-#include "sim/runtimes/runtime_presets.hpp"
-#include "sim/simulate.hpp"
 
 namespace plumb {
 namespace {
@@ -184,23 +182,16 @@ Schedule placed(Schedule schedule, std::span<const std::int32_t> order) {
   return schedule;
 }
 
-PlacedRun placed_run(Schedule placed_schedule, const PricedStages& stages) {
-  const RuntimePreset& preset = runtime_preset(stages.runtime, placed_schedule);
-  PlacedRun run{std::move(placed_schedule), stages.costs, lowering_of(preset), preset.transfers};
-  run_as(preset, run.schedule, run.costs);
-  return run;
+PreparedRun placed_run(Schedule placed_schedule, const PricedStages& stages) {
+  return prepare_run(std::move(placed_schedule), {.costs = stages.costs, .cluster = stages.pipeline}, {},
+                     {.runtime = std::string(stages.runtime)});
 }
 
 PlanRun run_placed_plan(const PipelinePlan& plan, const PricedStages& stages, const Schedule& placed_schedule) {
-  SimOptions options{.spans = false, .memory_curve = false, .idle_causes = false, .critical_path = false};
-  Timeline timeline;
-  if (stages.runtime.empty()) {
-    timeline = simulate_summary(placed_schedule, stages.costs, &stages.pipeline, {}, options);
-  } else {
-    const PlacedRun as_run = placed_run(placed_schedule, stages);
-    options.transfers = as_run.transfers;
-    timeline = simulate_summary(as_run.schedule, as_run.costs, &stages.pipeline, as_run.lowering, options);
-  }
+  const PreparedRun as_run = placed_run(placed_schedule, stages);
+  SimOptions options = as_run.rules.simulation(as_run.schedule);
+  options.spans = options.memory_curve = options.idle_causes = options.critical_path = false;
+  const Timeline timeline = predict(as_run, {}, options);
   PlanRun run{.score = {.plan = plan, .step_ns = to_ns(timeline.step_time, timeline.base)},
               .excess_bytes = std::vector<std::int64_t>(timeline.devices.size())};
   ScoredPlan& score = run.score;

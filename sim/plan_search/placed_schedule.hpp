@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "schedules/document/schedule.hpp"
-#include "schedules/lowering/lower_options.hpp"
-#include "schedules/runnability/transfer_mode.hpp"
 #include "schedules/versions/delays.hpp"
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
+#include "sim/prediction/predict.hpp"
 
 namespace plumb {
 
@@ -22,13 +21,7 @@ Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, boo
 Schedule placed(Schedule schedule, std::span<const std::int32_t> order);
 
 /// How the system of `stages.runtime` runs a schedule: what it makes of the actions and their costs, and of messages.
-struct PlacedRun {
-  Schedule schedule{};
-  StageCosts costs{};
-  LowerOptions lowering{};
-  TransferMode transfers{};
-};
-PlacedRun placed_run(Schedule placed_schedule, const PricedStages& stages);
+PreparedRun placed_run(Schedule placed_schedule, const PricedStages& stages);
 
 /// The figures of a plan's simulation.
 struct PlanRun {

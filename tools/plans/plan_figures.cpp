@@ -4,7 +4,6 @@
 #include "models/pricing/profiled_network.hpp"
 #include "models/stages/network_costs.hpp"
 #include "sim/prediction/memory_fit.hpp"
-#include "sim/simulate.hpp"
 #include "tools/tables/job_fit.hpp"
 
 namespace plumb {
@@ -58,10 +57,11 @@ std::string plan_systems_text(const PlanQuestion& question, const PipelinePlan& 
 
 std::string plan_largest(const PlanQuestion& question, const SimulatedPlan& plan) {
   if (is_profiled(question.network) || plan.schedule.num_microbatches > kMostPeakMicrobatches) return {};
-  const PlacedRun run = placed_run(plan.schedule, plan.stages);
-  SimOptions options{.transfers = run.transfers};
+  const PreparedRun run = placed_run(plan.schedule, plan.stages);
+  SimOptions options = run.rules.simulation(run.schedule);
+  options.spans = options.memory_curve = false;
   options.peak_composition = true;
-  const Timeline timeline = simulate_summary(run.schedule, run.costs, &plan.stages.pipeline, run.lowering, options);
+  const Timeline timeline = predict(run, {}, options);
   return largest_text(timeline.devices[static_cast<std::size_t>(plan.score.worst_place)]);
 }
 

@@ -8,7 +8,6 @@
 
 #include "models/kernels/rates_text.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "sim/simulate.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/reports/report_html.hpp"
@@ -73,9 +72,8 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
   std::vector<Timeline> timelines;
   for (const ScoredPlan& score : answer.best) {
     const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
-    const PlacedRun run = placed_run(shown_schedule(score.plan, plan.stages), plan.stages);
-    Timeline timeline =
-        simulate(lower(run.schedule, run.costs, &plan.stages.pipeline, run.lowering), {.transfers = run.transfers});
+    const PreparedRun run = placed_run(shown_schedule(score.plan, plan.stages), plan.stages);
+    Timeline timeline = predict(run, {}, run.rules.simulation(run.schedule));
     fill_needs(question, score.plan, timeline);
     timeline.schedule = plan.schedule.name;
     timeline.machine = question.network.name + " on " + question.cluster.name + ", layers " +
