@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::int64_t kMostSearchedPasses = 1'000'000;
 constexpr std::int32_t kMostSearchedDevices = 1'000;
+/// Of every schedule of the catalogue, in microbatches times devices.
+constexpr std::int64_t kMostComparedPasses = 2'000;
 
 constexpr std::array<std::string_view, 3> kPipelineShapes{"straight", "looped", "v"};
 constexpr std::array<std::string_view, 2> kBackwards{"whole", "split"};
@@ -186,6 +189,24 @@ void SearchQuestion::choose_placement(ScheduleSearch& search) const {
   }
 }
 
+std::optional<SearchedOrder> SearchQuestion::best_known(ScheduleSearch search) const {
+  const bool is_small = search.params.num_devices * search.params.num_microbatches <= kMostComparedPasses;
+  if (!search.start || !shape.empty() || costs.per_stage || !is_small) return std::nullopt;
+  const std::int32_t own_chunks = search.start->schedule.num_stages / search.params.num_devices;
+  search.start.reset();
+  search.straight = search.looped = search.in_v = true;
+  search.whole = search.split = true;
+  search.most_repeated = search.nodes = search.simulations = 0;
+  std::optional<SearchedOrder> best;
+  for (const std::int32_t count : std::set<std::int32_t>{1, 2, std::max(1, own_chunks)}) {
+    search.chunks = count;
+    const ScheduleSearchAnswer found = search_schedules(search);
+    const SearchedOrder* known = found.best_of_catalogue();
+    if (known != nullptr && (!best || known->timeline.makespan < best->timeline.makespan)) best = *known;
+  }
+  return best;
+}
+
 OrderSearchAnswer SearchQuestion::answer() const {
   if (names.empty() && !devices)
     throw Error("search: -p is missing, expected the number of pipeline devices (such as -p 4 -m 8)");
@@ -204,6 +225,7 @@ OrderSearchAnswer SearchQuestion::answer() const {
   OrderSearchAnswer answer;
   const ScheduleSearch search = search_of(asked, source);
   answer.found = search_schedules(search);
+  answer.known = best_known(search);
   answer.devices = search.params.num_devices;
   answer.microbatches = search.params.num_microbatches;
   if (search.start) answer.start = search.start->name;

@@ -43,6 +43,10 @@ struct SearchQuestion {
   /// The placement of `shape`, with open orders. Throws `Error` beside what says the same otherwise.
   SearchStart shape_start() const;
   void choose_placement(ScheduleSearch& search) const;
+  /// The best schedule of the catalogue for the size, the costs and the memory of `search`, which begins with another
+  /// one, with one or two stages per device, or as many as that has; none where they would not do equal work, or the
+  /// size is too large to try them all.
+  std::optional<SearchedOrder> best_known(ScheduleSearch search) const;
   ScheduleSearch search_of(const CostArguments& costs, const CostSource& source) const;
 };
 

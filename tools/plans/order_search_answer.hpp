@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sim/order_search/schedule_search.hpp"
@@ -16,6 +17,11 @@ struct OrderSearchAnswer {
   std::string costs;            ///< "F=1,B=2", "llama3-8b on h100"
   std::string memory_limit;     ///< as given; empty: none
   bool counts_stashes = false;  ///< memory is counted in stashes of 1/p of the model
+  /// The best of the catalogue for the same size, costs and memory, where a schedule was started from.
+  std::optional<SearchedOrder> known{};
+
+  /// The best of the catalogue; null where none fits or none was tried.
+  const SearchedOrder* best_of_catalogue() const { return known ? &*known : found.best_of_catalogue(); }
 };
 
 /// The best order with its bound, the other orders, and the smallest periods.

@@ -64,7 +64,7 @@ std::string order_search_json(const OrderSearchAnswer& answer) {
                                   {"devices", answer.devices},    {"microbatches", answer.microbatches},
                                   {"costs", answer.costs},        {"memory_limit", answer.memory_limit}};
   if (!answer.start.empty()) document["start"] = answer.start;
-  if (const SearchedOrder* known = found.best_of_catalogue()) document["best_of_catalogue"] = order_json(*known);
+  if (const SearchedOrder* known = answer.best_of_catalogue()) document["best_of_catalogue"] = order_json(*known);
   document["catalogue_tried"] = found.catalogue_tried;
   document["catalogue_fits"] = found.catalogue_fits;
   document["nodes"] = found.nodes;
