@@ -143,7 +143,7 @@ class BackwardWalk {
   /// The lane had reached `first` and its sends were done with at `moment`.
   std::optional<InstrIndex> before_post(InstrIndex first, Ticks moment) {
     const auto previous = unit_before(first);
-    if ((previous ? times_.end[*previous] : 0) == moment) return previous;
+    if (!previous || times_.end[*previous] == moment) return previous;
     for (InstrIndex i = first; i != unit_end(program_, first); ++i) {
       for (const std::uint32_t t : sent_->of(i)) {
         if (times_.sent(t) == moment) return before_sent(t);

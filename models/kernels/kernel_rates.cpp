@@ -122,11 +122,6 @@ void require_format(const KernelRates& rates, MatrixFormat format) {
               " has no such products, expected a format that it has: " + all);
 }
 
-std::int64_t KernelRates::usable_bytes(std::int64_t memory_bytes) const {
-  const auto tensors = static_cast<double>(memory_bytes - context_bytes - library_bytes);
-  return std::max<std::int64_t>(0, static_cast<std::int64_t>(tensors / (1 + memory_reserve)));
-}
-
 KernelTime kernel_time(const Kernel& kernel, const DeviceSpec& device, const KernelRates& rates) {
   // Products of a group are started one by one, and run beside each other.
   const std::int64_t in_a_row = kernel.kind == Kernel::Kind::kGemm ? 1 : kernel.launches;

@@ -94,10 +94,6 @@ struct KernelRates {
   /// sent.
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const;
 
-  /// The largest peak of tensors that fits into `memory_bytes` beside context, libraries and the allocator's headroom;
-  /// at least 0.
-  std::int64_t usable_bytes(std::int64_t memory_bytes) const;
-
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
 

@@ -182,7 +182,7 @@ void read_surroundings(const ShellRun& run, LaunchCommand& launch) {
 LaunchCommand launch_command(std::string_view script, const std::string& name, const ShellValues& given,
                              const ShellSource& source) {
   const ShellRun run = follow_shell_script(script, name, given, source);
-  LaunchCommand launch{.settings = Settings(name), .program = {}, .files = run.files, .notes = {}};
+  LaunchCommand launch{.settings = Settings(name), .program = {}, .files = run.files, .notes = {}, .variables = {}};
   const Words words = chosen_launch(run, name, launch);
   if (option_count(words) == 0) {
     throw Error(name +
@@ -200,6 +200,7 @@ LaunchCommand launch_command(std::string_view script, const std::string& name, c
   }
   add_job_directives(script, name, launch.settings);
   read_surroundings(run, launch);
+  launch.variables = run.values;
   return launch;
 }
 

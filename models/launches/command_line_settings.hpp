@@ -19,6 +19,7 @@ struct LaunchCommand {
   std::map<std::string, std::string> files;  ///< that the script writes, by name
   bool blocking_launches = false;            ///< CUDA_LAUNCH_BLOCKING=1: the host waits for every kernel
   std::vector<LaunchNote> notes;
+  ShellValues variables;  ///< when the script ends
 };
 
 /// The launch with the most options among the commands of a script. `given` are its variables

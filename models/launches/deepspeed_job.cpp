@@ -20,6 +20,7 @@ void note_deepspeed(const Settings& settings, LaunchJob& job) {
     const bool offload = name.find("offload") != std::string::npos;
     const bool shown = offload || name.starts_with("zero_optimization") ||
                        name.starts_with("activation_checkpointing") || name.starts_with("pipeline");
+    if (!shown) settings.refuse_given(name);
     job.note(shown ? LaunchNote::kNotModelled : LaunchNote::kNoEffect, name);
   }
 }
@@ -52,6 +53,7 @@ LaunchJob deepspeed_job(const Settings& settings) {
   ranks.microbatch_size = number("train_micro_batch_size_per_gpu");
   job.batch = number("train_batch_size");
   job.accumulation = std::max<std::int64_t>(number("gradient_accumulation_steps"), job.batch == 0 ? 1 : 0);
+  job.batch_assumed = job.batch == 0 && number("gradient_accumulation_steps") == 0;
   if (ranks.microbatch_size == 0) {
     ranks.microbatch_size = 1;
     job.note(LaunchNote::kAssumed, "one sample per microbatch: train_micro_batch_size_per_gpu is not said");
@@ -86,6 +88,7 @@ LaunchJob deepspeed_job(const Settings& settings) {
   if (half) ranks.precision.gradient_bytes = 2;
   job.half = half;
   run_by_deepspeed(settings.flag("bf16.enabled") || settings.flag("bfloat16.enabled"), job);
+  note_other_optimizer(settings.text("optimizer.type", ""), job);
   note_deepspeed(settings, job);
   return job;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <initializer_list>
 
 #include "models/ground/error.hpp"
@@ -56,6 +57,16 @@ std::int64_t LaunchJob::model_ranks() const { return product_of({parallelism.ten
 
 std::int64_t LaunchJob::devices() const {
   return nodes > 0 ? product_of({nodes, per_node}) : product_of({data_ranks, model_ranks()});
+}
+
+void note_other_optimizer(std::string_view name, LaunchJob& job) {
+  std::string plain;
+  for (const char letter : name) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  static constexpr std::array<std::string_view, 2> kAdams{"adam", "mcore_distributed_optim"};
+  const auto is_in = [&](std::string_view part) { return plain.find(part) != std::string::npos; };
+  if (plain.empty() || std::ranges::any_of(kAdams, is_in)) return;
+  job.note(LaunchNote::kDecides,
+           "the optimizer " + std::string(name) + " is priced as Adam (12 bytes of state for a weight)");
 }
 
 void place_launch(LaunchJob& job, std::int64_t devices) {

@@ -21,6 +21,7 @@ struct LaunchNote {
     kNotFollowed,  ///< a part of a script that depends on other programs or files
     kUnknown,      ///< a name that nobody here knows
     kNoEffect,     ///< a name that changes neither time nor memory
+    kDecides,      ///< not as the file says, or not said, and the prediction stands or falls with it
   };
 
   using enum Kind;
@@ -45,6 +46,7 @@ struct LaunchJob {
   Partition partition{};          ///< of `network`; without bounds: not known before the network is
   std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it
   std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it
+  bool batch_assumed = false;     ///< nobody said either: one microbatch of every rank
   std::int64_t nodes = 0;         ///< of the job; 0: not said
   std::int64_t per_node = 0;      ///< devices of a node; 0: not said
   std::int64_t data_ranks = 0;    ///< that degrees or the samples of a step say; 0: they do not
@@ -57,6 +59,9 @@ struct LaunchJob {
   std::int64_t devices() const;
   void note(LaunchNote::Kind kind, std::string text) { notes.push_back({kind, std::move(text)}); }
 };
+
+/// Notes that the optimizer is priced as Adam, where `name` is that of another one.
+void note_other_optimizer(std::string_view name, LaunchJob& job);
 
 /// Whether a name ends as a launch script or a configuration does (.json is that of many documents, and is none).
 bool is_launch_path(std::string_view name);

@@ -46,6 +46,11 @@ void set_degrees(const Settings& settings, LaunchJob& job) {
   if (settings.flag("no_pipeline_parallel")) job.pipeline = 1;
   job.batch = settings.whole("global_batch_size", 0, 0);
   job.accumulation = settings.whole("gradient_accumulation_steps", job.batch == 0 ? 1 : 0, 0);
+  job.batch_assumed = job.batch == 0 && !settings.has("gradient_accumulation_steps");
+  if (job.batch_assumed && settings.has("step_batch_size_schedule")) {
+    settings.fail("step_batch_size_schedule",
+                  "the batch changes with the steps, expected that of one step with --job-set global_batch_size=N");
+  }
   if (std::max({ranks.microbatch_size, job.batch, job.accumulation}) > kMostRanks * kMostRanks / 1024) {
     settings.fail("global_batch_size", "expected fewer samples");
   }
@@ -127,6 +132,16 @@ void set_sharding(const Settings& settings, LaunchJob& job) {
   ranks.overlap_parameters = settings.flag("overlap_param_gather");
   ranks.overlap_products =
       (settings.flag("tp_comm_overlap") || settings.flag("ub_tp_comm_overlap")) && ranks.sequence_parallel;
+}
+
+/// State and update are those of Adam.
+void note_optimizer(const Settings& settings, LaunchJob& job) {
+  for (const char* name : {"optimizer", "optim.name", "optimizer.optimizer", "optimizer.type"}) {
+    const Setting* setting = settings.find(name);
+    if (setting == nullptr || setting->values.size() != 1 || !unknown_in(setting->values.front()).empty()) continue;
+    note_other_optimizer(setting->values.front(), job);
+    return;
+  }
 }
 
 void set_experts(const Settings& settings, LaunchJob& job) {
@@ -292,6 +307,7 @@ void note_unread(const Settings& settings, LaunchJob& job) {
     const std::string_view leaf =
         std::string_view(name).substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
     const Setting& setting = settings.all().at(name);
+    if (megatron_setting_class(leaf) == SettingClass::kUnknown) settings.refuse_given(name);
     if (setting.values.size() == 1 &&
         (setting_name(setting.values.front()) == "false" || setting.values.front() == "None"))
       continue;
@@ -311,8 +327,7 @@ void note_unread(const Settings& settings, LaunchJob& job) {
 
 }  // namespace
 
-LaunchJob megatron_job(Settings& settings) {
-  rename_to_megatron(settings);
+LaunchJob megatron_job(const Settings& settings) {
   LaunchJob job;
   job.source = settings.source();
   job.runtime = runs_deepspeed(settings) ? "deepspeed" : "megatron";
@@ -320,6 +335,7 @@ LaunchJob megatron_job(Settings& settings) {
   set_precision(settings, job);
   set_sharding(settings, job);
   if (runs_deepspeed(settings)) run_by_deepspeed(settings.flag("bf16") || settings.flag("bf16.enabled"), job);
+  note_optimizer(settings, job);
   set_experts(settings, job);
   set_memory(settings, job);
   set_recompute(settings, job);

@@ -5,9 +5,9 @@
 
 namespace plumb {
 
-/// The job that Megatron-LM, or a system that builds on Megatron Core, runs with `settings` (names of any of them:
-/// they are renamed). Whatever is not read is noted by its class. Throws `Error` with the place of a value that is
-/// wrong, and for what is missing.
-LaunchJob megatron_job(Settings& settings);
+/// The job that Megatron-LM, or a system that builds on Megatron Core, runs with `settings` (by the names that
+/// `rename_to_megatron` gives them). Whatever is not read is noted by its class. Throws `Error` with the place of a
+/// value that is wrong, and for what is missing.
+LaunchJob megatron_job(const Settings& settings);
 
 }  // namespace plumb

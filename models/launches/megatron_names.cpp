@@ -162,6 +162,12 @@ bool is_listed(std::string_view list, std::string_view name) {
   return false;
 }
 
+void keep_spelling(std::string_view name, Setting& setting) {
+  if (!setting.spelled.empty()) return;
+  setting.spelled.emplace_back(name);
+  setting.spelled.insert(setting.spelled.end(), setting.values.begin(), setting.values.end());
+}
+
 bool is_denied(const Setting& setting) {
   return setting.values.size() == 1 &&
          (setting_name(setting.values.front()) == "false" || setting.values.front() == "0");
@@ -179,6 +185,7 @@ void rename_to_megatron(Settings& settings) {
     const auto found = settings.all().find(one.from);
     if (found == settings.all().end()) continue;
     Setting setting = found->second;
+    keep_spelling(one.from, setting);
     settings.remove(one.from);
     if (!one.value.empty()) {
       if (is_denied(setting)) continue;
@@ -187,12 +194,14 @@ void rename_to_megatron(Settings& settings) {
     const auto present = settings.all().find(one.to);
     const bool unknown = present != settings.all().end() && !present->second.values.empty() &&
                          !unknown_in(present->second.values.front()).empty();
-    if (present == settings.all().end() || unknown) settings.set(one.to, std::move(setting));
+    const bool given = setting.place == kGivenPlace;
+    if (present == settings.all().end() || unknown || given) settings.set(one.to, std::move(setting));
   }
   for (const auto& [from, to] : kDenials) {
     const auto found = settings.all().find(from);
     if (found == settings.all().end()) continue;
     Setting setting = found->second;
+    keep_spelling(from, setting);
     settings.remove(from);
     setting.values = {is_denied(setting) ? "true" : "false"};
     settings.set(to, std::move(setting));

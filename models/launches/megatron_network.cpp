@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t kMostDecoders = 4096;
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
+constexpr double kLeastRotaryFactor = 1e-6;  ///< of rotary positions
+constexpr double kMostRotaryFactor = 1e12;
 
 /// Sizes are bounded, so that products of them can be counted.
 std::int64_t size_of(const Settings& settings, std::string_view name, std::int64_t otherwise, std::int64_t least = 1) {
@@ -136,6 +138,7 @@ class MegatronLayers {
     const std::int64_t head = size_of(settings_, "kv_channels", size_of(settings_, "head_dim", 0, 0), 0);
     if (head > 0 && head * layer.heads != width_) layer.head_width = head;
     layer.rotary = is_rotary();
+    if (layer.rotary) layer.turns = turns();
     layer.bias = bias_;
     layer.qkv_bias = !bias_ && settings_.flag("add_qkv_bias");
     layer.head_norm = settings_.flag("qk_layernorm");
@@ -201,6 +204,24 @@ class MegatronLayers {
   bool is_rotary() const {
     const std::string kind = setting_name(settings_.text("position_embedding_type", "learned_absolute"));
     return kind == "rope" || kind == "rotary" || kind == "mrope" || kind == "yarn";
+  }
+  /// A value that is not in the file changes neither time nor memory.
+  double factor_or(std::string_view name, double otherwise) const {
+    const Setting* setting = settings_.find(name);
+    const bool open = setting == nullptr || setting->values.empty() || !unknown_in(setting->values.front()).empty();
+    const double value = open ? otherwise : settings_.real(name, otherwise);
+    if (!(value >= kLeastRotaryFactor && value <= kMostRotaryFactor))
+      settings_.fail(name, "expected a number from 1e-6 to 1e12");
+    return value;
+  }
+  /// `--use-rope-scaling` is that of Llama 3.1, whose other numbers Megatron-LM has as constants.
+  RotaryTurns turns() const {
+    RotaryTurns turns;
+    turns.base = factor_or("rotary_base", turns.base);
+    if (!settings_.flag("use_rope_scaling")) return turns;
+    turns.factor = factor_or("rope_scaling_factor", 8);
+    turns.original = 8192;
+    return turns;
   }
   bool learns_positions() const {
     // "none" is a kind of positions; of other options it says that they are not given.

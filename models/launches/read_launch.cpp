@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -10,6 +11,7 @@
 #include "models/launches/deepspeed_job.hpp"
 #include "models/launches/megatron_job.hpp"
 #include "models/launches/megatron_log.hpp"
+#include "models/launches/megatron_names.hpp"
 #include "models/launches/torchtitan_job.hpp"
 
 namespace plumb {
@@ -34,7 +36,7 @@ bool is_variable(std::string_view name) {
 
 ShellValues shell_values(const LaunchContext& context) {
   ShellValues values;
-  for (const auto& [variable, value] : context.given) values.set(variable, {value});
+  for (const auto& [variable, value] : context.given) values.give(variable, {value});
   for (std::size_t k = 0; k < context.arguments.size(); ++k) values.set(std::to_string(k + 1), {context.arguments[k]});
   if (!context.arguments.empty()) {
     values.set("#", {std::to_string(context.arguments.size())});
@@ -43,19 +45,54 @@ ShellValues shell_values(const LaunchContext& context) {
   return values;
 }
 
-/// Values that a configuration takes of its environment.
-void set_environment(const LaunchContext& context, Settings& settings) {
-  for (const auto& [name, setting] : std::map(settings.all().begin(), settings.all().end())) {
-    if (setting.values.size() != 1) continue;
-    const auto given = context.given.find(unknown_in(setting.values.front()));
-    if (given != context.given.end()) settings.set(name, {{given->second}, setting.place});
+[[noreturn]] void refuse_variable(const std::string& variable, const std::string& name,
+                                  const std::set<std::string, std::less<>>& known) {
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  const std::string nearest = nearest_name(variable, names);
+  throw Error(std::string(kGivenPlace) + ": nothing reads '" + variable + "' of " + name +
+              (nearest.empty() ? "" : " (did you mean '" + nearest + "'?)"));
+}
+
+/// Throws `Error` for a variable that was given and that `used` does not name. Other names may be settings.
+void check_variables(const LaunchContext& context, const std::string& name,
+                     const std::set<std::string, std::less<>>& used) {
+  for (const auto& [variable, value] : context.given) {
+    if (is_variable(variable) && !used.contains(variable)) refuse_variable(variable, name, used);
   }
 }
 
-/// What the caller sets replaces what the file says.
-void set_given(const LaunchContext& context, Settings& settings) {
-  for (const auto& [name, value] : context.given) {
-    if (!is_variable(name)) settings.set(setting_name(name), {{value}, "--job-set"});
+/// Values that a configuration takes of its environment; returns the names of all variables that it asks for.
+std::set<std::string, std::less<>> set_environment(const LaunchContext& context, Settings& settings) {
+  std::set<std::string, std::less<>> asked;
+  for (const auto& [name, setting] : std::map(settings.all().begin(), settings.all().end())) {
+    if (setting.values.size() != 1) continue;
+    const std::string variable = unknown_in(setting.values.front());
+    if (!variable.empty()) asked.insert(variable);
+    const auto given = context.given.find(variable);
+    if (given != context.given.end()) settings.set(name, {{given->second}, setting.place});
+  }
+  return asked;
+}
+
+/// The setting that `name` means: as it is, or the only one of the file that has it behind the names of its tables.
+std::string meant_setting(const std::string& name, const Settings& settings) {
+  std::string meant = name;
+  std::size_t found = settings.all().contains(name) ? 2 : 0;
+  for (const auto& [other, setting] : settings.all()) {
+    if (found > 1 || !other.ends_with("." + name)) continue;
+    meant = ++found == 1 ? other : name;
+  }
+  return meant;
+}
+
+/// What the caller sets replaces what the file says. Names of `variables` have had their effect already.
+void set_given(const LaunchContext& context, const std::set<std::string, std::less<>>& variables, Settings& settings) {
+  check_variables(context, settings.source(), variables);
+  for (const auto& [given, value] : context.given) {
+    if (is_variable(given)) continue;
+    const std::string name = meant_setting(setting_name(given), settings);
+    settings.set(name, {{value}, kGivenPlace});
+    if (variables.contains(given)) settings.note_read(name);
   }
 }
 
@@ -104,42 +141,65 @@ void add_parents(Settings& settings, const LaunchContext& context) {
   }
 }
 
-LaunchJob script_job(std::string_view text, const std::string& name, const LaunchContext& context) {
+LaunchSettings script_settings(std::string_view text, const std::string& name, const LaunchContext& context,
+                               std::set<std::string, std::less<>>& variables) {
   LaunchCommand launch = launch_command(text, name, shell_values(context), context.open);
   check_program(launch.program, name);
   add_deepspeed_file(launch, context);
-  set_given(context, launch.settings);
-  LaunchJob job = megatron_job(launch.settings);
-  job.parallelism.blocking_launches = launch.blocking_launches;
-  job.notes.insert(job.notes.begin(), launch.notes.begin(), launch.notes.end());
-  return job;
+  for (const std::string& variable : launch.variables.asked()) {
+    if (launch.variables.uses(variable)) variables.insert(variable);
+  }
+  return {.settings = std::move(launch.settings),
+          .blocking_launches = launch.blocking_launches,
+          .notes = std::move(launch.notes),
+          .is_command_line = true};
+}
+
+/// Adds the names of the variables of its environment that the file reads to `variables`.
+LaunchSettings settings_of(std::string_view text, const std::string& name, const LaunchContext& context,
+                           std::set<std::string, std::less<>>& variables) {
+  if (name.ends_with(".toml")) return {LaunchFamily::kTorchtitan, settings_of_toml(text, name)};
+  if (name.ends_with(".json")) return {LaunchFamily::kDeepspeed, settings_of_json(text, name)};
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+    Settings settings = settings_of_yaml(text, name);
+    add_parents(settings, context);
+    variables = set_environment(context, settings);
+    return {LaunchFamily::kMegatron, std::move(settings)};
+  }
+  if (is_megatron_log(text)) return {LaunchFamily::kMegatron, settings_of_megatron_log(text, name)};
+  return script_settings(text, name, context, variables);
 }
 
 }  // namespace
 
-LaunchJob read_launch(std::string_view text, const std::string& name, const LaunchContext& context) {
-  const auto of_megatron = [&](Settings settings) {
-    set_given(context, settings);
+LaunchSettings launch_settings(std::string_view text, const std::string& name, const LaunchContext& context) {
+  std::set<std::string, std::less<>> variables;
+  LaunchSettings said = settings_of(text, name, context, variables);
+  set_given(context, variables, said.settings);
+  if (said.family == LaunchFamily::kMegatron) rename_to_megatron(said.settings);
+  return said;
+}
+
+LaunchJob launch_job(LaunchSettings said) {
+  const auto job_of = [](LaunchFamily family, const Settings& settings) {
+    switch (family) {
+      case LaunchFamily::kTorchtitan:
+        return torchtitan_job(settings);
+      case LaunchFamily::kDeepspeed:
+        return deepspeed_job(settings);
+      case LaunchFamily::kMegatron:
+        break;
+    }
     return megatron_job(settings);
   };
-  if (name.ends_with(".toml")) {
-    Settings settings = settings_of_toml(text, name);
-    set_given(context, settings);
-    return torchtitan_job(settings);
-  }
-  if (name.ends_with(".json")) {
-    Settings settings = settings_of_json(text, name);
-    set_given(context, settings);
-    return deepspeed_job(settings);
-  }
-  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
-    Settings settings = settings_of_yaml(text, name);
-    add_parents(settings, context);
-    set_environment(context, settings);
-    return of_megatron(std::move(settings));
-  }
-  if (is_megatron_log(text)) return of_megatron(settings_of_megatron_log(text, name));
-  return script_job(text, name, context);
+  LaunchJob job = job_of(said.family, said.settings);
+  job.parallelism.blocking_launches = job.parallelism.blocking_launches || said.blocking_launches;
+  job.notes.insert(job.notes.begin(), said.notes.begin(), said.notes.end());
+  return job;
+}
+
+LaunchJob read_launch(std::string_view text, const std::string& name, const LaunchContext& context) {
+  return launch_job(launch_settings(text, name, context));
 }
 
 }  // namespace plumb

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "models/launches/launch.hpp"
+#include "models/launches/settings.hpp"
 #include "models/launches/shell_script.hpp"
 
 namespace plumb {
@@ -19,9 +21,28 @@ struct LaunchContext {
   ShellSource open{};                          ///< opens files that it names; empty: none is opened
 };
 
-/// The job that a launch script of Megatron-LM (or of what builds on it), the log of a run of it, or a configuration
-/// of torchtitan (TOML), DeepSpeed (JSON), or NeMo, Megatron-Bridge, Primus and GPT-NeoX (YAML) describes; recognised
-/// by the ending of the name, and by its content. Nothing is run. Throws `Error` with the place of what is wrong.
+/// The systems whose settings mean different things.
+enum class LaunchFamily : std::uint8_t { kMegatron, kTorchtitan, kDeepspeed };
+
+/// What a launch file says, before it is taken for a job. Names of Megatron's family are those of its `args`.
+struct LaunchSettings {
+  LaunchFamily family = LaunchFamily::kMegatron;
+  Settings settings;
+  bool blocking_launches = false;
+  std::vector<LaunchNote> notes{};  ///< of the reader of its syntax
+  bool is_command_line = false;     ///< its settings are options of a command, and not keys of a configuration
+};
+
+/// The settings of a launch script of Megatron-LM (or of what builds on it), of the log of a run of it, or of a
+/// configuration of torchtitan (TOML), DeepSpeed (JSON), or NeMo, Megatron-Bridge, Primus and GPT-NeoX (YAML);
+/// recognised by the ending of the name, and by its content. Nothing is run. Throws `Error` with the place of what
+/// cannot be read, and for scripts that launch something else than the training of a language model.
+LaunchSettings launch_settings(std::string_view text, const std::string& name, const LaunchContext& context = {});
+
+/// The job that they describe. Throws `Error` with the place of what is wrong or missing.
+LaunchJob launch_job(LaunchSettings said);
+
+/// `launch_job` of the `launch_settings`.
 LaunchJob read_launch(std::string_view text, const std::string& name, const LaunchContext& context = {});
 
 }  // namespace plumb

@@ -142,6 +142,25 @@ std::vector<std::string> Settings::list(std::string_view name) const {
   return setting->values;
 }
 
+void Settings::refuse_given(std::string_view name) const {
+  if (settings_.at(std::string(name)).place != kGivenPlace) return;
+  std::vector<std::string_view> known(read_.begin(), read_.end());
+  for (const auto& [other, setting] : settings_) {
+    if (other != name) known.push_back(other);
+  }
+  const std::string leaf = "." + std::string(name);
+  std::string nearest = nearest_name(name, known);
+  // The same name in a table of the file is nearer than any that is spelled alike.
+  for (const std::string_view other : known) {
+    if (!other.ends_with(leaf)) continue;
+    const std::string_view table = other.substr(0, other.size() - leaf.size() + 1);
+    const auto present = settings_.lower_bound(table);
+    if (present != settings_.end() && present->first.starts_with(table)) nearest = other;
+  }
+  throw Error(std::string(kGivenPlace) + ": nothing reads '" + std::string(name) + "' of " + source_ +
+              (nearest.empty() ? ", expected one of its settings or variables" : " (did you mean '" + nearest + "'?)"));
+}
+
 std::vector<std::string> Settings::unread() const {
   std::vector<std::string> names;
   for (const auto& [name, setting] : settings_) {

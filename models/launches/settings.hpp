@@ -14,10 +14,14 @@ namespace plumb {
 inline constexpr char kUnknownBegin = '\x01';
 inline constexpr char kUnknownEnd = '\x02';
 
+/// Where a setting stands that the caller gives instead of the file.
+inline constexpr const char* kGivenPlace = "--job-set";
+
 /// A value of a launch file, and where it stands ("train.sh:12").
 struct Setting {
   std::vector<std::string> values;  ///< none: a flag that was given
   std::string place;
+  std::vector<std::string> spelled{};  ///< name and values as the file has them; none: as they are here
 };
 
 /// The values of a launch file by name: flags of a command line, keys of a table joined by '.'. Names are in lower
@@ -49,6 +53,8 @@ class Settings {
   [[noreturn]] void fail(std::string_view name, std::string_view message) const;
   /// Names that no function above was asked for, in their order.
   std::vector<std::string> unread() const;
+  /// Throws `Error` with the nearest name that was asked for, where the caller gave `name`.
+  void refuse_given(std::string_view name) const;
   /// Counts as asked for.
   void note_read(std::string_view name) const;
   const std::map<std::string, Setting, std::less<>>& all() const { return settings_; }

@@ -295,6 +295,16 @@ class ShellExpansion {
 
 }  // namespace
 
+void ShellValues::set(std::string_view name, Words words) {
+  if (given_.contains(name) && !asked_->contains(name)) lost_.emplace(name);
+  values_.insert_or_assign(std::string(name), std::move(words));
+}
+
+void ShellValues::give(std::string_view name, Words words) {
+  set(name, std::move(words));
+  given_.emplace(name);
+}
+
 void ShellValues::append(std::string_view name, const Words& words, bool to_array) {
   Words& value = values_[std::string(name)];
   if (to_array || value.empty()) {
@@ -317,6 +327,7 @@ std::optional<ShellValues::Words> ShellValues::take(std::string_view name) {
 }
 
 const ShellValues::Words* ShellValues::find(std::string_view name) const {
+  if (!asked_->contains(name)) asked_->emplace(name);
   const auto found = values_.find(name);
   return found == values_.end() ? nullptr : &found->second;
 }

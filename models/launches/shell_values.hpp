@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,13 +21,19 @@ class ShellValues {
  public:
   using Words = std::vector<std::string>;
 
-  void set(std::string_view name, Words words) { values_.insert_or_assign(std::string(name), std::move(words)); }
+  void set(std::string_view name, Words words);
+  /// A variable of the environment that the caller gives.
+  void give(std::string_view name, Words words);
   void append(std::string_view name, const Words& words, bool to_array);
   void unset(std::string_view name);
   /// The value, which is not defined afterwards.
   std::optional<Words> take(std::string_view name);
   const Words* find(std::string_view name) const;
   const std::map<std::string, Words, std::less<>>& all() const { return values_; }
+  /// Whether `find` was asked for it, before anything else was set in place of what was given.
+  bool uses(std::string_view name) const { return asked_->contains(name) && !lost_.contains(name); }
+  /// All names that `find` of this object or of a copy was asked for.
+  const std::set<std::string, std::less<>>& asked() const { return *asked_; }
   /// Letters of all names and values, and a letter per word.
   std::size_t size() const;
 
@@ -40,6 +48,9 @@ class ShellValues {
 
  private:
   std::map<std::string, Words, std::less<>> values_;
+  std::set<std::string, std::less<>> given_;
+  std::set<std::string, std::less<>> lost_;  ///< given, and set to something else before anybody asked
+  std::shared_ptr<std::set<std::string, std::less<>>> asked_ = std::make_shared<std::set<std::string, std::less<>>>();
   mutable ShellWork work_;
 };
 

@@ -204,6 +204,7 @@ void note_titan(const Settings& settings, LaunchJob& job) {
   for (const std::string& name : settings.unread()) {
     const auto begins = [&](std::string_view begin) { return name.starts_with(begin); };
     const bool harmless = std::ranges::any_of(kOther, begins) || std::ranges::any_of(kTraining, begins);
+    if (!harmless) settings.refuse_given(name);
     job.note(harmless ? LaunchNote::kNoEffect : LaunchNote::kUnknown, name);
   }
 }
@@ -233,6 +234,7 @@ LaunchJob torchtitan_job(const Settings& settings) {
   set_titan_schedule(settings, job);
   set_titan_partition(settings, job);
   set_titan_precision(settings, job);
+  note_other_optimizer(settings.text("optimizer.name", ""), job);
   note_titan(settings, job);
   return job;
 }

@@ -16,9 +16,9 @@ struct Flavor {
 };
 
 constexpr std::string_view kLlamaRest =
-    "group_query_attention num_query_groups=8 vocab_size=128256 "
+    "group_query_attention num_query_groups=8 vocab_size=128256 rotary_base=500000 "
     "untie_embeddings_and_output_weights";
-constexpr std::string_view kQwenRest = "kv_channels=128 qk_layernorm vocab_size=151936";
+constexpr std::string_view kQwenRest = "kv_channels=128 qk_layernorm vocab_size=151936 rotary_base=1000000";
 constexpr std::string_view kDeepSeekRest =
     "multi_latent_attention qk_head_dim=128 qk_pos_emb_head_dim=64 v_head_dim=128 kv_lora_rank=512 "
     "untie_embeddings_and_output_weights";

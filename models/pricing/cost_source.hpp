@@ -20,10 +20,10 @@ namespace plumb {
 
 /// Times and memory in abstract units (models/sources/abstract_costs.hpp).
 struct AbstractUnits {
-  std::string times{};      ///< "F=1,B=2"
-  std::string memory{};     ///< "F=1,W=-1"; empty: not modelled
-  bool per_device = false;  ///< they are those of a device's share of the model, not of one stage
-  bool assumed = false;     ///< nobody gave `times`
+  std::string times{};     ///< "F=1,B=2"
+  std::string memory{};    ///< "F=1,W=-1"; empty: not modelled
+  bool per_stage = false;  ///< they are those of one stage, not of a device's share of the model
+  bool assumed = false;    ///< nobody gave `times`
 };
 
 /// A network that a job trains on the devices of a cluster, priced kernel by kernel (models/jobs/JOBS.md).

@@ -43,14 +43,18 @@ std::string missing_backward(const std::string& times, const PricingShape& shape
 PricedPipeline price_units(const AbstractUnits& units, const PricingShape& shape) {
   PricedPipeline priced;
   const std::string backward = missing_backward(units.times, shape);
+  const std::int32_t stages = shape.num_model_stages();
   if (!backward.empty()) priced.stands_on = "no backward was given: it takes as long as two forwards (I=F, W=F)";
   priced.costs = abstract_costs(units.times + backward, units.memory,
                                 {.num_stages = shape.num_stages,
-                                 .stages_together = units.per_device ? shape.stages_together : 1,
+                                 .stages_together = units.per_stage ? 1 : stages,
+                                 .shares_together = units.per_stage ? 1 : shape.num_devices,
                                  .recompute = shape.recompute,
                                  .vocabulary = shape.vocabulary,
                                  .shares = shape.shares});
-  priced.description = units.times + (backward.empty() ? "" : "; " + priced.stands_on);
+  priced.description = units.times;
+  if (stages != shape.num_devices) priced.description += units.per_stage ? " per stage" : " per device";
+  priced.description += (backward.empty() ? "" : "; " + priced.stands_on);
   if (units.assumed) priced.description += ", assumed (I=1,W=1 where B is split); --cost or --network gives others";
   return priced;
 }
@@ -145,9 +149,7 @@ PricedPipeline price(const CostSource& source, const PricingShape& shape) {
 std::function<StageCosts(std::int32_t num_stages)> costs_for_search(const CostSource& source,
                                                                     std::int32_t num_devices) {
   return [source, num_devices](std::int32_t num_stages) {
-    PricedPipeline priced = price(source, {.num_devices = num_devices,
-                                           .num_stages = num_stages,
-                                           .stages_together = std::max(1, num_stages / std::max(1, num_devices))});
+    PricedPipeline priced = price(source, {.num_devices = num_devices, .num_stages = num_stages});
     if (!priced.costs.comm && priced.cluster) {
       priced.costs.comm = longest_edge(priced.costs, *priced.cluster, num_devices);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -13,9 +14,8 @@ namespace plumb {
 struct PricingShape {
   std::int32_t num_devices = 0;
   std::int32_t num_stages = 0;
-  std::int32_t stages_together = 1;  ///< stages that make up a device's share of the model
-  bool recompute = false;            ///< the schedule recomputes whole stages
-  bool forward_only = false;         ///< inference: there is no backward
+  bool recompute = false;     ///< the schedule recomputes whole stages
+  bool forward_only = false;  ///< inference: there is no backward
   std::optional<VocabularyStages> vocabulary{};
   std::vector<StageId> shares{};          ///< stages that are shares of blocks of several devices at once
   std::vector<std::int64_t> in_flight{};  ///< by stage: most microbatches between F and B; empty: not known
@@ -24,6 +24,10 @@ struct PricingShape {
 
   /// Stages that hold layers.
   std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
+  /// Stages that the model is cut into: those with layers, without the shares of blocks.
+  std::int32_t num_model_stages() const {
+    return std::max(1, num_layer_stages() - static_cast<std::int32_t>(shares.size()));
+  }
 };
 
 }  // namespace plumb

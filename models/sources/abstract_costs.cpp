@@ -219,8 +219,9 @@ void fill_times(const Values& values, const AbstractCostOptions& options, StageC
   const Rational comm = value_or_zero(values, "comm");
   Scale scale(kNsPerUnit);
   scale.take(comm);
+  const Rational part(options.shares_together, options.stages_together);
   for (NamedTime& time : times) {
-    time.value = time.value * Rational(1, options.stages_together);
+    time.value = time.value * part;
     scale.take(time.value);
   }
   for (const NamedTime& time : times) *time.to = scale(time.value);
@@ -235,7 +236,7 @@ void fill_times(const Values& values, const AbstractCostOptions& options, StageC
 }
 
 void fill_memory(const Values& values, const AbstractCostOptions& options, StageCosts& costs) {
-  const Rational share(1, options.stages_together);
+  const Rational share(options.shares_together, options.stages_together);
   const Rational f = value_or_zero(values, "F") * share;
   const Rational i = (value_or_zero(values, "I") + value_or_zero(values, "B")) * share;
   const Rational w = value_or_zero(values, "W") * share;

@@ -11,9 +11,10 @@ namespace plumb {
 
 struct AbstractCostOptions {
   std::int32_t num_stages = 1;
-  /// Costs and memory are those of this many stages together, of which each has exactly an equal share. 1: they are
-  /// those of one stage. `comm` is never divided.
+  /// So many stages together cost and hold what is given, `shares_together` times; each has exactly an equal part. 1
+  /// and 1: what is given is that of one stage. `comm` is never divided.
   std::int32_t stages_together = 1;
+  std::int32_t shares_together = 1;
   /// The schedule recomputes: R defaults to F instead of 0.
   bool recompute = false;
   /// Stages that take S and T (and those of the embedding and of the loss: nothing) instead of F, I and W.

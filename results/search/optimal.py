@@ -59,7 +59,7 @@ def ours(program, what, p, m, costs, limit, *options):
     f, i, w, comm = costs
     name = {"zb": ["zb-auto"], "zb-v": ["zb-v", "--opt", "order=search"], "v-auto": ["v-auto"]}[what]
     command = [program, "simulate", *name, "-p", str(p), "-m", str(m), "--cost", f"F={f},I={i},W={w},comm={comm}",
-               "--memory", "F=2,I=-1,W=-1", "--memory-limit", str(limit), "--summary", "--json", "-", *options]
+               "--memory", "F=2,I=-1,W=-1", "--per-stage", "--memory-limit", str(limit), "--summary", "--json", "-", *options]
     start = time.monotonic()
     search = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["search"]
     return round(search["span_ns"] / 1e6), math.ceil(search["bound_ns"] / 1e6), time.monotonic() - start

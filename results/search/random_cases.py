@@ -42,7 +42,7 @@ def theirs(modules, what, p, m, f, i, w, comm, keep, limit):
 def ours(program, what, p, m, f, i, w, comm, keep, limit):
     name = ["zb-auto"] if what == "zb" else ["zb-v", "--opt", "order=search"]
     command = [program, "simulate", *name, "-p", str(p), "-m", str(m), "--cost", f"F={f},I={i},W={w},comm={comm}",
-               "--memory", f"F={keep[0]},I={keep[1]},W={keep[2]}", "--memory-limit", str(limit), "--summary", "--json", "-"]
+               "--memory", f"F={keep[0]},I={keep[1]},W={keep[2]}", "--per-stage", "--memory-limit", str(limit), "--summary", "--json", "-"]
     search = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["search"]
     return search["span_ns"] / 1e6, search["bound_ns"] / 1e6
 

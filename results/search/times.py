@@ -42,7 +42,7 @@ def compare(what, ours, other, most):
     longest = (0, "")
     for p, m, (f, i, w, comm), limit in cases(what, most):
         options = [*SEARCHES[what], "-p", str(p), "-m", str(m), "--cost", f"F={f},I={i},W={w},comm={comm}", "--memory",
-                   "F=2,I=-1,W=-1", "--memory-limit", str(limit)]
+                   "F=2,I=-1,W=-1", "--per-stage", "--memory-limit", str(limit)]
         pairs = [(seconds([ours[0], "schedule", *options, *ours[1:]]), seconds([other[0], "schedule", *options, *other[1:]]))
                  for _ in range(ROUNDS)]
         mine, theirs = (min(times) for times in zip(*pairs))

@@ -45,9 +45,8 @@ class VariantMaker {
     if (params.chunks > 0) base_ += " v=" + std::to_string(params.chunks);
   }
 
-  /// All variants, with searched schedules within `memory_limit`.
-  void make(double memory_limit) {
-    params_.memory_limit = memory_limit;
+  /// All variants, with searched schedules within the memory limit of the parameters.
+  void make() {
     if (!add({})) return;
     std::vector<std::pair<std::string, std::vector<std::string>>> choices;
     std::size_t combinations = 1;
@@ -119,9 +118,7 @@ void each_catalogue_candidate(const ScheduleParams& params, const std::vector<st
       ScheduleParams asked = params;
       asked.chunks = each;
       VariantMaker variants(spec, asked, use);
-      variants.make(params.memory_limit);
-      // Searched schedules count stashes of a stage; where the limit is one of other units, the first one fits.
-      if (spec.placement == "v" && params.memory_limit > 0) variants.make(2 * params.memory_limit);
+      variants.make();
     }
   }
 }

@@ -144,7 +144,6 @@ class MakespanTree {
 
   bool memory_fits() const {
     for (const MemoryRound& round : rounds_) {
-      if (state_.left(round.takes) == 0 || state_.left(round.frees) == 0) continue;
       const WorkBlock& takes = problem_.block(round.takes);
       // The next to be freed lets `takes` of the microbatch `apart` later start.
       const std::int64_t next = state_.count(round.frees) + round.apart;

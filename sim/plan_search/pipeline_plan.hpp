@@ -84,7 +84,8 @@ struct ScoredPlan {
   std::int64_t step_ns = 0;
   std::int64_t peak_bytes = 0;    ///< of the fullest device
   std::int64_t excess_bytes = 0;  ///< by which the worst device is above what it can use; 0: fits
-  std::int32_t worst_place = 0;   ///< of the cluster: where `excess_bytes` is, or else the peak
+  std::int32_t worst_place = 0;   ///< of the cluster: where `excess_bytes` is, or else least is left of what it has
+  std::int64_t worst_bytes = 0;   ///< the peak there
   double bubble_fraction = 0;
   double price_per_hour = 0;  ///< of all devices that are used; 0: not known
 
@@ -110,7 +111,8 @@ struct PlanAnswer {
   std::int64_t without_memory = 0;  ///< number of these that are proved not to fit
   /// Choices of degrees whose prices were not there when the time was over: nothing is known about their plans.
   std::int64_t unpriced = 0;
-  bool cut_short = false;  ///< a limit ended the search before everything was decided
+  bool lacked_memory = false;  ///< a setup or a plan did not fit
+  bool cut_short = false;      ///< a limit ended the search before everything was decided
   std::string refused{};   ///< why the first impossible setup or plan was; empty when all were possible
 
   /// (best - bound) / best; 0 when the best plan is proved optimal.

@@ -1,6 +1,7 @@
 #include "sim/plan_search/placed_schedule.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -206,7 +207,7 @@ PlanRun run_placed_plan(const PipelinePlan& plan, const PricedStages& stages, co
   // Places that are not used are idle in the timeline, and none of the plan's.
   const double idle_too = static_cast<double>(timeline.devices.size()) / static_cast<double>(plan.order.size());
   score.bubble_fraction = 1 - (1 - timeline.bubble_fraction) * idle_too;
-  std::int64_t fullest = -1;
+  double fullest = -1;
   for (const std::int32_t place : plan.order) {
     const auto at = static_cast<std::size_t>(place);
     if (!stages.price_per_hour.empty()) score.price_per_hour += stages.price_per_hour[at];
@@ -215,10 +216,13 @@ PlanRun run_placed_plan(const PipelinePlan& plan, const PricedStages& stages, co
     score.peak_bytes = std::max(score.peak_bytes, peak);
     const std::int64_t excess = usable > 0 ? std::max<std::int64_t>(0, peak - usable) : 0;
     run.excess_bytes[at] = excess;
-    if (excess < score.excess_bytes || (excess == score.excess_bytes && peak <= fullest)) continue;
+    constexpr auto kNoLimit = static_cast<double>(std::numeric_limits<std::int64_t>::max());
+    const double full = static_cast<double>(peak) / (usable > 0 ? static_cast<double>(usable) : kNoLimit);
+    if (excess < score.excess_bytes || (excess == score.excess_bytes && full <= fullest)) continue;
     score.excess_bytes = excess;
     score.worst_place = place;
-    fullest = peak;
+    score.worst_bytes = peak;
+    fullest = full;
   }
   return run;
 }

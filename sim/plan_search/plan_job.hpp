@@ -60,9 +60,11 @@ struct PlanJob {
   std::vector<std::size_t> units{};
   /// The only cut into so many stages, nothing where there is none; no function: every cut is allowed.
   std::function<std::optional<Partition>(std::size_t stages)> only_cut{};
-  /// Whether the system that the plan is for can run the schedule of this name on so many places with so many
-  /// microbatches; no function: it runs whatever the schedule itself allows.
-  std::function<bool(std::string_view schedule, std::int32_t places, std::int64_t microbatches)> runs{};
+  /// Whether a system that the plan may be for can run the schedule of this name with stages on such ranks, on so many
+  /// places with so many microbatches; no function: whatever the schedule itself allows.
+  std::function<bool(std::string_view schedule, const Parallelism& ranks, std::int32_t places,
+                     std::int64_t microbatches)>
+      runs{};
   bool in_order = false;  ///< places stay in the cluster's order: place k is position k of the pipeline
 };
 
@@ -114,6 +116,7 @@ struct PlanEffort {
   /// Of one setup (degrees, microbatch, length of the pipeline) and number of stages: up to so many cuts times orders
   /// of devices all are tried; above it balanced ones, and what local search makes of the best.
   std::int64_t most_exact = 3000;
+  std::int64_t known_ns = 0;     ///< only plans that take less are looked for; 0: all
   std::int64_t keep = 3;         ///< number of best plans to return, each of a different kind
   std::function<bool()> stop{};  ///< asked before every simulation; none: never
   /// The same for what comes before the search itself: plans of published planners and plans near them. None: as

@@ -67,8 +67,10 @@ class Search {
     answer_.refused = space.setups.refused;
     answer_.setups = space.setups.combinations;
     answer_.without_memory = space.setups.without_memory;
+    answer_.lacked_memory = answer_.without_memory > 0;
     answer_.unpriced = space.setups.unpriced;
     if (answer_.unpriced > 0) left_out_ = 0;
+    if (effort.known_ns > 0) best_ = effort.known_ns * base_.ticks_per_ns;
   }
 
   PlanAnswer run(const std::vector<PipelinePlan>& seeds) {
@@ -341,6 +343,7 @@ class Search {
 
   void take(const ScoredPlan& score) {
     if (!score.fits()) {
+      answer_.lacked_memory = true;
       closest_.add(score);
       return;
     }
@@ -435,11 +438,10 @@ class Search {
     answer_.bound_ns = nanoseconds(bound);
     answer_.exhausted = bound >= best_;
     answer_.cut_short = answer_.unpriced > 0 || queue_.least_bound() < best_;
-    if (answer_.best.empty()) {
-      answer_.closest =
-          closest_.find([&](const PipelinePlan& plan) { return fitted_plan(plan, job_.price, true).score; });
-    }
-    if (answer_.best.empty() && !answer_.closest) answer_.closest = least_missing_;
+    if (!answer_.best.empty() || effort_.known_ns > 0) return;
+    answer_.closest =
+        closest_.find([&](const PipelinePlan& plan) { return fitted_plan(plan, job_.price, true).score; });
+    if (!answer_.closest) answer_.closest = least_missing_;
   }
 
   const PlanJob& job_;

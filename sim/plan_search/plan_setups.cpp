@@ -309,7 +309,7 @@ std::optional<std::string> KnownSizes::why_not(const ScheduleVariant& variant, s
 bool PlanSetup::tries(const ScheduleVariant& variant) const {
   if (parallelism->has_unlike_tensor() && !has_known_places(variant)) return false;
   return variant.group() == group && variant.is_tried(places, prices->load.size()) &&
-         (!job->runs || job->runs(variant.spec->name, places, microbatches));
+         (!job->runs || job->runs(variant.spec->name, *parallelism, places, microbatches));
 }
 
 StageChoices PlanSetup::choices_for(const ScheduleVariant& variant, const std::vector<std::int32_t>& order) const {

@@ -39,7 +39,7 @@ struct PlanSetup {
 
   /// Microbatches that some copy has at least.
   std::int64_t turns() const { return (microbatches + copies - 1) / copies; }
-  /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and the job's system runs it
+  /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and a system runs it
   /// (`PlanJob::runs`). With unlike tensor degrees only where every stage has one place that the name tells.
   bool tries(const ScheduleVariant& variant) const;
   /// Where stages of `variant` stand on places in `order`, for the price of unlike tensor degrees; else nothing.

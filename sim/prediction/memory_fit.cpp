@@ -19,6 +19,24 @@ MemoryNeed memory_need(std::int64_t peak_bytes, const KernelRates& rates, std::i
   return need;
 }
 
+MemoryNeed exact_need(std::int64_t peak_bytes, std::int64_t limit_bytes) {
+  return {.limit_bytes = limit_bytes, .needed_bytes = peak_bytes, .least_bytes = peak_bytes, .most_bytes = peak_bytes};
+}
+
+std::int64_t largest_peak(std::int64_t limit_bytes, const KernelRates& rates, FitMargin margin) {
+  if (limit_bytes == 0) return 0;
+  const auto within = [&](std::int64_t peak) {
+    const MemoryNeed need = memory_need(peak, rates, limit_bytes);
+    return (margin == FitMargin::kError ? need.most_bytes : need.needed_bytes) <= limit_bytes;
+  };
+  const double error = margin == FitMargin::kError ? (1 + kPeakError) * (1 + kMostHeld) : 1;
+  const auto room = static_cast<double>(limit_bytes - rates.context_bytes - rates.library_bytes);
+  auto peak = std::max<std::int64_t>(1, std::llround(room / std::max(error, 1 + rates.memory_reserve)));
+  while (within(peak + 1)) ++peak;
+  while (peak > 1 && !within(peak)) --peak;
+  return peak;
+}
+
 std::int64_t limit_bytes(std::size_t device, const PricedPipeline& priced, const MemoryLimit& limit) {
   if (limit.value) return static_cast<std::int64_t>(std::llround(*limit.value));
   return priced.cluster && device < priced.cluster->devices.size() ? priced.cluster->devices[device].memory_bytes : 0;
@@ -27,7 +45,7 @@ std::int64_t limit_bytes(std::size_t device, const PricedPipeline& priced, const
 void fill_memory(Timeline& timeline, const PricedPipeline& priced, const MemoryLimit& limit) {
   if (!limit.in_bytes && !priced.rates) {
     timeline.stashes.share = limit.stash_share;
-    if (limit.value) timeline.stashes.limit = *limit.value * (limit.per_device ? 1 : limit.stash_share);
+    if (limit.value) timeline.stashes.limit = *limit.value * (limit.per_stage ? limit.stash_share : 1);
     return;
   }
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
@@ -36,8 +54,7 @@ void fill_memory(Timeline& timeline, const PricedPipeline& priced, const MemoryL
     if (priced.rates) {
       timeline.devices[d].need = memory_need(peak, *priced.rates, most);
     } else if (most > 0 || limit.value) {
-      timeline.devices[d].need =
-          MemoryNeed{.limit_bytes = most, .needed_bytes = peak, .least_bytes = peak, .most_bytes = peak};
+      timeline.devices[d].need = exact_need(peak, most);
     }
   }
 }
@@ -46,7 +63,7 @@ bool fits(const Timeline& timeline, std::size_t device, const MemoryLimit& limit
   const DeviceSummary& summary = timeline.devices[device];
   if (summary.need) return summary.need->fits();
   if (limit.in_bytes || !limit.value) return true;
-  return summary.peak_activations * (limit.per_device ? limit.stash_share : 1) <= *limit.value;
+  return summary.peak_activations * (limit.per_stage ? 1 : limit.stash_share) <= *limit.value;
 }
 
 bool fits(const Timeline& timeline, const MemoryLimit& limit) {
@@ -54,6 +71,25 @@ bool fits(const Timeline& timeline, const MemoryLimit& limit) {
     if (!fits(timeline, d, limit)) return false;
   }
   return true;
+}
+
+MemoryVerdict memory_verdict(const Timeline& timeline, const MemoryLimit& limit) {
+  MemoryVerdict worst = MemoryVerdict::kUnknown;
+  for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
+    const std::optional<MemoryNeed>& need = timeline.devices[d].need;
+    MemoryVerdict verdict = need ? need->verdict() : MemoryVerdict::kUnknown;
+    if (!need && limit.value) verdict = fits(timeline, d, limit) ? MemoryVerdict::kFits : MemoryVerdict::kExceeds;
+    worst = std::max(worst, verdict);
+  }
+  return worst;
+}
+
+std::int64_t most_needed(const Timeline& timeline) {
+  std::int64_t most = 0;
+  for (const DeviceSummary& device : timeline.devices) {
+    if (device.need) most = std::max(most, device.need->needed_bytes);
+  }
+  return most;
 }
 
 }  // namespace plumb

@@ -46,7 +46,7 @@ OrderedRun decide_order(PreparedRun run, OrderRule rule) {
   }
   if (rule == OrderRule::kFixed && !run.schedule.policy) return {std::move(run)};
   const Program program = program_of(run);
-  const std::uint64_t seed = run.rules.seed;
+  const std::uint64_t seed = run.rules.seed_or_zero();
   RunTimeOrder decided = run.schedule.policy ? policy_order(run.schedule, program, seed)
                          : rule == OrderRule::kReady
                              ? run_time_order(run.schedule, program, ListPriority(), {.seed = seed})

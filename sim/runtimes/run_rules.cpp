@@ -7,7 +7,7 @@ namespace plumb {
 LowerOptions RunRules::lowering(const Schedule& schedule) const {
   LowerOptions options = lowering_of(runtime_preset(runtime, schedule));
   if (receives) options.receives = *receives;
-  if (send_buffers) options.send_buffers = *send_buffers;
+  if (send_buffers) options.send_buffers = static_cast<std::int32_t>(*send_buffers);
   options.messages = options.messages || transfers || receives || send_buffers;
   return options;
 }
@@ -16,7 +16,7 @@ SimOptions RunRules::simulation(const Schedule& schedule) const {
   SimOptions options;
   options.transfers = transfers ? *transfers : runtime_preset(runtime, schedule).transfers;
   options.engine = engine;
-  options.seed = seed;
+  options.seed = seed_or_zero();
   return options;
 }
 

@@ -15,9 +15,11 @@ struct RunRules {
   std::string runtime{};                    ///< a row of `runtime_presets`; empty: `plumbline`
   std::optional<TransferMode> transfers{};  ///< none: the system's
   std::optional<ReceivePlacement> receives{};
-  std::optional<std::int32_t> send_buffers{};
+  std::optional<std::int64_t> send_buffers{};
   EngineChoice engine = EngineChoice::kAuto;
-  std::uint64_t seed = 0;  ///< of the jitter
+  std::optional<std::int64_t> seed{};  ///< of the jitter; none: 0
+
+  std::uint64_t seed_or_zero() const { return static_cast<std::uint64_t>(seed.value_or(0)); }
 
   /// What the system does with the messages of `schedule`. Throw `Error` for an unknown system, with the nearest one.
   LowerOptions lowering(const Schedule& schedule) const;

@@ -219,7 +219,7 @@ class Writer {
   void write_need(const MemoryNeed& need) {
     key("memory_need");
     raw("{\"verdict\":");
-    text(kMemoryVerdictNames[static_cast<std::size_t>(need.verdict())]);
+    text(verdict_word(need.verdict()));
     field("limit_bytes", need.limit_bytes);
     field("needed_bytes", need.needed_bytes);
     field("least_bytes", need.least_bytes);

@@ -113,8 +113,8 @@ int main(int argc, char** argv) {
   write(folder / "large.html", large());
   write(folder / "hostile.html", hostile());
   write(folder / "plots.html", plots());
-  plumb::run_sweep({"gpipe", "zb-h1", "zb-v", "-p", "4", "-m", "8", "--per-device", "--cost", "F=1,B=2,I=1,W=1",
-                    "--html", (folder / "sweep.html").string()},
+  plumb::run_sweep({"gpipe", "zb-h1", "zb-v", "-p", "4", "-m", "8", "--cost", "F=1,B=2,I=1,W=1", "--html",
+                    (folder / "sweep.html").string()},
                    nullptr);
   plumb::run_sweep(
       {"dualpipe", "-p", "8", "-m", "400", "--cost", "F=1,B=2", "--html", (folder / "overlapped.html").string()},

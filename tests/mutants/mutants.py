@@ -3,6 +3,7 @@
 
     tests/mutants/mutants.py --seed 7 --count 60                       60 mutants of models, schedules and sim
     tests/mutants/mutants.py --seed 7 --count 20 --room models/jobs    of one room, or of one source
+    tests/mutants/mutants.py --listed results/hardening/mutants.md     those that a page lists as survivors
 
 The build (--build, a release build with PLUMB_TESTS) is brought up to date; what is made lies in its neighbour `mutants`.
 A run that was stopped goes on where it stood: a mutant whose result is in the result file is not tried again. Exit status 1
@@ -24,6 +25,7 @@ from sites import blanked, draw, mutants_of, sources
 from trials import Trial
 
 HALLS = ["models", "schedules", "sim", "trainer", "tools"]
+SURVIVOR = re.compile(r"^(\S+):\d+ \((?:survived|not run)\)\n  - (.*)\n  \+ (.*)$", re.M)  # as `survivors` writes them
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 
@@ -95,6 +97,17 @@ def survivors(results, equivalents):
             yield f"{path}:{each['line']} ({each['verdict']})\n  - {was}\n  + {became}"
 
 
+def listed(root, rooms, text):
+    """Mutants of the rooms' sources that a text lists as survivors; a line that is gone since is told."""
+    for key in SURVIVOR.findall(text):
+        if not key[0].startswith(tuple(rooms)):
+            continue
+        found = [mutant for mutant in mutants_of(key[0], open(os.path.join(root, key[0])).read()) if mutant.key == "\n".join(key)]
+        yield from found[:1]
+        if not found:
+            print(f"{key[0]}: no line '{key[1]}' any more")
+
+
 def arguments():
     parser = argparse.ArgumentParser(description="Which small mistakes in the sources the tests notice")
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn")
@@ -107,6 +120,7 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--results", help="result file (default: in the folder of mutants, by seed)")
     parser.add_argument("--again", action="store_true", help="try survivors in the result file once more")
+    parser.add_argument("--listed", help="a page: try the survivors that it lists, and draw none")
     parser.add_argument("--not-run", action="store_true", help="list lines with mutants that no test case runs, and try none")
     parser.add_argument("--unchanged", action="store_true", help="try sources as they are: nobody may notice")
     parser.add_argument("--least", type=float, default=0, help="percent that must be noticed")
@@ -196,6 +210,9 @@ def main():
         print("\n".join(lines_not_run(ROOT, filter(known, sources(ROOT, rooms)), records.values())))
         return 0
     drawn = draw(ROOT, rooms, options.seed, known)
+    if options.listed:
+        drawn = list(listed(ROOT, rooms, open(options.listed).read()))
+        options.count, options.again, options.seed = len(drawn), True, "listed"
     if options.unchanged:
         drawn = unchanged(drawn)
     path = options.results or os.path.join(folder, f"results_{options.seed}.jsonl")

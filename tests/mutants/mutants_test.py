@@ -126,6 +126,10 @@ def main():
         check("last row", text.split("\n")[-1], "| all | 10 | 5 | 0 | 2 | 3 | 62 % |")
         check("percent", percent, 62.5)
         check("survivors", len(list(mutants.survivors(results, equivalents))), 3)
+        page = "a page\n\n```\n" + "\n".join(mutants.survivors(results, equivalents)) + "\n```\n"
+        check("survivors of a page", [mutant.key for mutant in mutants.listed(root, ["models"], page)],
+              [each["key"] for each in results if each["verdict"] != "noticed" and each["key"] not in equivalents])
+        check("survivors of another room", list(mutants.listed(root, ["sim"], page)), [])
         check("a row whose line is gone", list(equivalents.stale(root)), ["x.cpp: no line 'gone'"])
     print("ten mutants are noticed or not, as they should be")
 

@@ -36,7 +36,7 @@ class Recipes(unittest.TestCase):
         for row in self.rows:
             if not row["best_layout"] or row["best_layout"] == "nothing fits":
                 continue
-            self.assertIn(row["best_verdict"], ("fits", "at the edge"))
+            self.assertIn(row["best_verdict"], ("fits", "tight"))
             self.assertGreater(float(row["best_tokens_per_s_per_gpu"]), 0)
             self.assertLess(float(row["gap"]), 1)
 

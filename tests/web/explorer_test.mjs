@@ -58,7 +58,7 @@ const tests = {
     const tab = await open("");
     assert.equal(await tab.evaluate("plumbline.sections.length"), 1);
     assert.equal(await tab.evaluate("plumbline.sections[0].section.runs[0].makespan"), 33e6); // (m + p - 1)(F + B)
-    assert.match(await text(tab, ".command"), /plumbline simulate 1f1b --cost F=1,B=2,I=1,W=1 --devices 4 --microbatches 8 --per-device/);
+    assert.match(await text(tab, ".command"), /plumbline simulate 1f1b --cost F=1,B=2,I=1,W=1 --devices 4 --microbatches 8/);
   },
 
   "a change is simulated and drawn at once, with zoom and device kept": async (open) => {

@@ -10,6 +10,7 @@
 #include "models/ground/text_file.hpp"
 #include "tools/ask/simulated_layouts.hpp"
 #include "tools/options/parse_range.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -280,7 +281,7 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .whole("chunks,v", size.chunks, {.least = 1, .most = 1'000}, "stages per device, where the schedule has several")
       .texts("opt", size.options, "KEY=VALUE", "an option of the schedule");
   costs.add_to(options);
-  simulation.add_messages_to(options);
+  add_messages_to(options, messages);
 }
 
 CampaignQuestion::Values CampaignQuestion::values() const {
@@ -357,7 +358,7 @@ std::unique_ptr<LayoutSource> CampaignQuestion::source_of(std::int32_t most_node
   if (!costs.job.tensor_by_rank.empty()) {
     throw Error("campaign: --tp-by-rank: layouts have several lengths, expected --tp");
   }
-  LaidOutJob job{.schedule = names.front(), .size = size, .costs = costs, .simulation = simulation};
+  LaidOutJob job{.schedule = names.front(), .size = size, .costs = costs, .rules = messages};
   job.microbatches = *size.microbatches;
   job.most_nodes = most_nodes;
   if (!lengths.empty()) {

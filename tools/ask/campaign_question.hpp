@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "sim/campaign/campaign.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/campaign/campaign_answer.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 namespace plumb {
 
@@ -38,7 +38,7 @@ struct CampaignQuestion {
   std::string lengths;
   ScheduleArguments size;
   CostArguments costs;
-  SimulationArguments simulation;
+  RunRules messages;
 
   /// Declares the options; this object must outlive the table.
   void add_to(OptionTable& options);

@@ -60,12 +60,16 @@ class PreparedPlanSearch {
   FoundPlans search(const PlanSearchWatch& watch, const ProcessShare& share = {}) const;
   /// Everything that is printed about `found`, which has a best plan.
   std::string text(const FoundPlans& found, const PlanShown& shown) const;
-  /// What fills the memory where nothing fits, and what would help; empty where that is not known.
-  std::string closest(const FoundPlans& found) const;
+  /// What fills the memory where nothing fits, what would help, and how many devices would; empty where that is not
+  /// known.
+  std::string closest(const FoundPlans& found, const PlanSearchWatch& watch = {}) const;
   /// Which resource limits the best plan, with a line break before; empty unless the question asks for it.
   std::string sensitivities(const FoundPlans& found, const PlanSearchWatch& watch) const;
 
  private:
+  /// Plans that surely fit, and faster ones that are tight, in a `part` of the time.
+  PlanAnswer search_all(const PlanSearchWatch& watch, const ProcessShare& share, double part) const;
+
   PlanSearchQuestion asked_;
   std::optional<LaunchedPlan> launched_;
   PlanQuestion question_;

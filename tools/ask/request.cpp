@@ -43,6 +43,10 @@ TextsByName files_of(const RequestJson& value) {
   return files;
 }
 
+bool is_retired(const OptionTable& options, const Request::Field& field) {
+  return field.is_switch && std::ranges::find(options.retired(), field.name) != options.retired().end();
+}
+
 /// Read twice: by the strict reader, which says what is wrong with a text, and for values as they are written.
 RequestJson parsed(std::string_view text) {
   const JsonDocument strict(std::string(text), kName);
@@ -111,7 +115,7 @@ void take_request(const OptionTable& options, const Request& request) {
     }
   }
   for (const Request::Field& field : request.fields) {
-    if (argument_of(options, field.name) != nullptr) continue;
+    if (is_retired(options, field) || argument_of(options, field.name) != nullptr) continue;
     const Option* option = options.find(field.name);
     if (option == nullptr) throw_unknown_field(options, field.name);
     const std::string where = options.command() + ": " + field.name;
@@ -126,6 +130,7 @@ std::string command_of(const OptionTable& options, const Request& request) {
   std::string text;
   for (const Request::Field& field : request.fields) {
     const bool positional = argument_of(options, field.name) != nullptr;
+    if (is_retired(options, field)) continue;
     if (field.is_switch) text += " --" + field.name;
     for (const std::string& value : field.values) {
       (positional ? named : text) += (positional ? " " : " --" + field.name + " ") + shell_word(value);

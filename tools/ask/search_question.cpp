@@ -12,6 +12,7 @@
 #include "sim/prediction/memory_fit.hpp"
 #include "sim/prediction/predict.hpp"
 #include "tools/options/choice.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/options/stash_limit.hpp"
 
@@ -29,7 +30,7 @@ enum class PipelineShape : std::uint8_t { kStraight, kLooped, kV };
 enum class OneOrBoth : std::uint8_t { kFirst, kSecond, kBoth };
 
 OneOrBoth one_or_both(const std::string& text, std::string_view what, const std::array<std::string_view, 2>& names) {
-  return text.empty() ? OneOrBoth::kBoth : choice<OneOrBoth>(names, what, text);
+  return text.empty() ? OneOrBoth::kBoth : enumerator<OneOrBoth>(names, what, text);
 }
 
 /// What the search asks again and again about schedules of one job.
@@ -59,7 +60,7 @@ class SearchedJob {
   double limit_of(const Schedule& schedule) const {
     const PricedPipeline input = price(source_, schedule);
     const MemoryLimit limit = parse_memory_limit(costs_, input.costs, schedule);
-    if (!limit.in_bytes) return limit.value.value_or(0) / (limit.per_device ? limit.stash_share : 1);
+    if (!limit.in_bytes) return limit.value.value_or(0) / (limit.per_stage ? 1 : limit.stash_share);
     const std::int64_t bytes = limit_bytes(0, input, limit);
     if (bytes == 0 || !input.rates) return static_cast<double>(bytes);
     // What is held beside tensors at the limit is not there for them.
@@ -104,7 +105,7 @@ void SearchQuestion::add_to(OptionTable& options) {
              "of the search trees of each repetend; ten times as many of branch and bound (default 20000)")
       .whole("simulations", simulations, {.least = 0, .most = 1'000'000'000}, "of the local search (default 20000)");
   costs.add_to(options);
-  simulation.add_messages_to(options);
+  add_messages_to(options, rules);
 }
 
 std::optional<SearchStart> SearchQuestion::start(const CostArguments& asked, const CostSource& source) const {
@@ -145,7 +146,7 @@ SearchStart SearchQuestion::shape_start() const {
 }
 
 ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostSource& source) const {
-  const auto job = std::make_shared<SearchedJob>(asked, source, simulation.rules());
+  const auto job = std::make_shared<SearchedJob>(asked, source, rules);
   ScheduleSearch search;
   search.start = start(asked, source);
   search.params.num_devices = search.start ? search.start->schedule.num_devices : static_cast<std::int32_t>(*devices);
@@ -168,7 +169,8 @@ ScheduleSearch SearchQuestion::search_of(const CostArguments& asked, const CostS
 void SearchQuestion::choose_placement(ScheduleSearch& search) const {
   const bool several = search.params.num_devices > 1;
   const bool any = placement.empty();
-  const auto placed = any ? PipelineShape::kStraight : choice<PipelineShape>(kPipelineShapes, "placement", placement);
+  const auto placed =
+      any ? PipelineShape::kStraight : enumerator<PipelineShape>(kPipelineShapes, "placement", placement);
   search.straight = any || placed == PipelineShape::kStraight;
   search.looped = (any || placed == PipelineShape::kLooped) && several;
   search.in_v = (any || placed == PipelineShape::kV) && several;
@@ -190,9 +192,14 @@ OrderSearchAnswer SearchQuestion::answer() const {
   if (names.empty() && !microbatches)
     throw Error("search: -m is missing, expected the microbatches per update (such as -m 8)");
   if (costs.jitter) throw Error("search: --jitter: orders are compared without it, expected none");
+  const bool one_cut = !names.empty() || chunks || !shape.empty() || placement == "straight" || placement == "v";
+  if (costs.per_stage && !one_cut) {
+    throw Error(
+        "search: --per-stage: orders of unlike numbers of stages would do unequal work, expected -v N or a schedule to "
+        "start from with it");
+  }
   CostArguments asked = costs;
   asked.assume_where_missing();
-  if (!asked.cost.empty()) asked.per_device = true;
   const CostSource source = load_costs(asked);
   OrderSearchAnswer answer;
   const ScheduleSearch search = search_of(asked, source);
@@ -203,7 +210,7 @@ OrderSearchAnswer SearchQuestion::answer() const {
   answer.memory_limit = asked.memory_limit;
   answer.counts_stashes = !asked.cost.empty() && asked.memory.empty();
   if (answer.found.orders.empty()) return answer;
-  const SearchedJob job(asked, source, simulation.rules());
+  const SearchedJob job(asked, source, rules);
   SearchedOrder& best = answer.found.orders.front();
   answer.costs = job.description(best.schedule);
   if (best.origin != OrderOrigin::kCatalogue && best.origin != OrderOrigin::kGiven) best.schedule.name = "searched";

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sim/order_search/schedule_search.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/plans/order_search_answer.hpp"
 
 namespace plumb {
@@ -29,13 +29,12 @@ struct SearchQuestion {
   std::optional<std::int64_t> nodes;
   std::optional<std::int64_t> simulations;
   CostArguments costs;
-  SimulationArguments simulation;
+  RunRules rules;
 
   /// Declares the options; this object must outlive the table.
   void add_to(OptionTable& options);
 
-  /// Abstract costs are those of a device (`per_device`), so that placements do the same work. Throws `Error` for
-  /// whatever is missing or does not fit together.
+  /// Throws `Error` for whatever is missing or does not fit together.
   OrderSearchAnswer answer() const;
 
  private:

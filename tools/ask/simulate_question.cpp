@@ -11,7 +11,9 @@
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
 #include "tools/options/memory_relief.hpp"
+#include "tools/options/order_options.hpp"
 #include "tools/options/plan_runtimes.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/options/stash_limit.hpp"
 #include "tools/tables/delays_text.hpp"
 #include "tools/tables/job_fit.hpp"
@@ -91,8 +93,8 @@ void SimulateQuestion::add_job_to(OptionTable& options) {
   launch.add_to(options);
   size.add_to(options);
   costs.add_to(options);
-  simulation.add_to(options);
-  order.add_to(options);
+  add_run_rules_to(options, rules);
+  add_order_to(options, order);
 }
 
 void SimulateQuestion::add_questions_to(OptionTable& options) {
@@ -116,7 +118,7 @@ void PreparedJob::prepare() {
   if (!asked.launch.any()) asked.costs.assume_where_missing();
   if (asked.launch.any()) {
     answer_.launched = asked.launch.read();
-    apply_launch(*answer_.launched, {answer_.name, asked.size, asked.costs, asked.simulation});
+    apply_launch(*answer_.launched, {answer_.name, asked.size, asked.costs, asked.rules});
   }
   check_schedule_name(answer_.name);
   asked.size.assume_size(answer_.name);
@@ -130,7 +132,7 @@ void PreparedJob::prepare() {
   }
   asked.costs.enlarge_cluster(source_, answer_.run.schedule.num_devices);
   PricedPipeline priced = price(source_, answer_.run.schedule);
-  answer_.run = prepare_run(std::move(answer_.run.schedule), std::move(priced), source_, asked.simulation.rules());
+  answer_.run = prepare_run(std::move(answer_.run.schedule), std::move(priced), source_, asked.rules);
   note_missing_schedule(answer_.run.rules.runtime, answer_.name);
   if (asked.peak && answer_.run.costs().memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
@@ -141,9 +143,9 @@ void PreparedJob::prepare() {
 bool PreparedJob::is_drawn() const { return action_count(answer_.run.schedule) <= kMostDrawnActions; }
 
 PredictedJob PreparedJob::predict(const PredictionUse& use) {
-  answer_.run = question_.order.decide(std::move(answer_.run));
+  answer_.run = with_order(std::move(answer_.run), question_.order);
   simulate_prepared(use);
-  answer_.findings = memory_findings(answer_.timeline, answer_.run.priced, answer_.limit);
+  answer_.findings = memory_findings(answer_.timeline, answer_.limit);
   if (use.tables && answer_.run.priced.rates && !answer_.findings.empty()) {
     const TightJob job{answer_.name, question_.size, source_, answer_.limit, answer_.run.rules};
     answer_.relief = relief_text(memory_reliefs(job, answer_.run.schedule, answer_.timeline));
@@ -176,7 +178,7 @@ void PreparedJob::simulate_prepared(const PredictionUse& use) {
       whole ? plumb::predict(run, *program, answer_.limit, options) : plumb::predict(run, answer_.limit, options);
   if (!changes.empty()) answer_.what_if = what_if_text(*program, options, timeline.makespan, changes);
   if (delays) timeline.delays = stage_delays(run.schedule, *program);
-  const bool is_listed = !is_schedule_file(answer_.name) && question_.order.order == "fixed";
+  const bool is_listed = !is_schedule_file(answer_.name) && question_.order == OrderRule::kFixed;
   if (is_listed) timeline.search = searched_span(run.schedule, timeline.base);
 }
 

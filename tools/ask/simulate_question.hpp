@@ -8,14 +8,14 @@
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/prediction/predict.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/order_arguments.hpp"
+#include "tools/options/order_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/tables/text_timeline.hpp"
 
 namespace plumb {
@@ -28,8 +28,8 @@ struct SimulateQuestion {
   LaunchArguments launch;
   ScheduleArguments size;
   CostArguments costs;
-  SimulationArguments simulation;
-  OrderArguments order;
+  RunRules rules;
+  OrderRule order = OrderRule::kFixed;
   bool peak = false;
   bool critical_path = false;
   bool delays = false;

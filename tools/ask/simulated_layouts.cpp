@@ -158,12 +158,12 @@ std::optional<StepOfLayout> SimulatedLayouts::simulated(JobLayout layout, std::i
     StageMemory& held = priced.costs.memory.front();
     held.weight_bytes += frozen.weight_bytes;
     held.frozen_bytes += frozen.weight_bytes;
-    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source, job_.simulation.rules());
+    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source, job_.rules);
     const MemoryLimit limit = parse_memory_limit(job_.costs.memory_limit, run.costs());
     SimOptions options = run.rules.simulation(run.schedule);
     options.spans = options.memory_curve = false;
     const Timeline timeline = predict(run, limit, options);
-    const std::vector<std::string> findings = memory_findings(timeline, run.priced, limit);
+    const std::vector<std::string> findings = memory_findings(timeline, limit);
     if (!findings.empty()) {
       refusal_ = findings.front();
       return {};

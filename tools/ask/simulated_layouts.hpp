@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "sim/campaign/layout_steps.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 namespace plumb {
 
@@ -19,7 +19,7 @@ struct LaidOutJob {
   std::string schedule;
   ScheduleArguments size;  ///< chunks and options; devices and microbatches are those of a layout
   CostArguments costs;     ///< the data degree is that of a layout
-  SimulationArguments simulation;
+  RunRules rules;
   std::int64_t microbatches = 0;           ///< of a step, all pipelines together
   std::vector<std::int32_t> lengths = {};  ///< of pipelines that are tried; empty: all
   std::int32_t most_nodes = 1;

@@ -4,6 +4,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/options/plan_runtimes.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -18,7 +19,7 @@ std::vector<std::string> values_of(const std::string& list, char separator) {
 void add_schedule(const SweepQuestion& question, const std::string& name, std::vector<std::string>& names) {
   if (name == "all") {
     for (const ScheduleSpec& spec : schedule_catalogue()) {
-      if (question.all || is_for_comparison(spec, question.simulation.runtime)) names.emplace_back(spec.name);
+      if (question.all || is_for_comparison(spec, question.rules.runtime)) names.emplace_back(spec.name);
     }
     return;
   }
@@ -56,7 +57,7 @@ void SweepQuestion::add_points_to(OptionTable& table) {
 
 void SweepQuestion::add_costs_to(OptionTable& table) {
   costs.add_to(table, &jobs);
-  simulation.add_to(table);
+  add_run_rules_to(table, rules);
 }
 
 std::vector<SweepPoint> SweepQuestion::points() {
@@ -80,7 +81,7 @@ std::vector<SweepPoint> SweepQuestion::points() {
 
 SweepPlan SweepQuestion::plan(const std::vector<SweepPoint>& points, bool keep_timelines) const {
   if (runs && !costs.jitter) throw Error("--runs: all runs are equal without --jitter, expected --jitter X");
-  SweepPlan plan{.costs = costs, .simulation = simulation, .keep_timelines = keep_timelines};
+  SweepPlan plan{.costs = costs, .rules = rules, .keep_timelines = keep_timelines};
   if (costs.jitter) plan.runs = runs.value_or(100);
   if (points.empty()) return plan;
   CostArguments first = costs;  // the same network, cluster or profile serves all points

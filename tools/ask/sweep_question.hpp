@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"
 #include "tools/sweep/sweep_run.hpp"
 
@@ -26,7 +26,7 @@ struct SweepQuestion {
   std::vector<std::string> options;
   CostArguments costs;
   JobRanges jobs;
-  SimulationArguments simulation;
+  RunRules rules;
   std::optional<std::int64_t> runs;
 
   /// Declares what the points are; this object must outlive the table.

@@ -15,6 +15,7 @@
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/choice.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/terminal/long_work.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -28,7 +29,7 @@ std::vector<Enum> several(const std::array<std::string_view, count>& names, std:
   std::vector<Enum> chosen;
   for (std::size_t i = 0; text == "all" && i < count; ++i) chosen.push_back(static_cast<Enum>(i));
   if (!chosen.empty() || text.empty()) return chosen;
-  for (const std::string& name : split(text, ',')) chosen.push_back(choice<Enum>(names, what, name));
+  for (const std::string& name : split(text, ',')) chosen.push_back(enumerator<Enum>(names, what, name));
   return chosen;
 }
 
@@ -72,11 +73,11 @@ void ValidateQuestion::add_to(OptionTable& options) {
             "also check that it runs when messages travel so, as in `simulate`: buffered, fifo, rendezvous, blocking, "
             "batched or pair-fifo (several with commas, or all)")
       .words(kTransferModeNames)
-      .text("runtime", simulation.runtime, "SYSTEM",
+      .text("runtime", rules.runtime, "SYSTEM",
             "also check that it runs as this system lets messages travel, see `simulate`: pytorch, pytorch-single, "
             "torchtitan, megatron or deepspeed")
       .words(runtime_names());
-  simulation.add_receives_to(options);
+  add_receives_to(options, rules);
   options
       .text("torch-transfers", models, "MODELS",
             "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
@@ -94,7 +95,6 @@ CheckedSchedule ValidateQuestion::check() const {
   } catch (const PartlyRead& partly) {
     throw with_order(partly, name);
   }
-  const RunRules rules = simulation.rules();
   if (!rules.runtime.empty()) {
     if (chosen_modes.empty()) chosen_modes.push_back(rules.simulation(checked.schedule).transfers);
     StageCosts no_costs;

@@ -5,9 +5,9 @@
 
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 namespace plumb {
 
@@ -24,7 +24,7 @@ struct ValidateQuestion {
   std::string format;  ///< of FILE; empty: by its extension
   std::string modes;
   std::string models;
-  SimulationArguments simulation;
+  RunRules rules;
   ScheduleArguments size;
 
   /// Declares the options; this object must outlive the table.

@@ -75,7 +75,7 @@ constexpr std::array kCommandExamples{
           {"compare --ranking predicted.json measured.json", "are they in the same order?"}}}},
     CommandExamples{"sweep",
                     {{{"sweep 1f1b zb-h1 zb-v -p 4,8 -m 8:32:8", "three schedules over eight sizes"},
-                      {"sweep all -p 8 -m 32 --cost F=1,I=1,W=1 --per-device --csv all.csv", "all schedules"},
+                      {"sweep all -p 8 -m 32 --cost F=1,I=1,W=1 --csv all.csv", "all schedules"},
                       {"sweep 1f1b interleaved -p 8 -m 64 --network llama3-8b --cluster h100-1x8 --html sweep.html",
                        "bubble against memory, as a page"}}}},
     CommandExamples{

@@ -48,6 +48,7 @@ std::vector<po::options_description> boost_groups(const OptionTable& table) {
 po::variables_map run_boost(const CommandLine& arguments, const OptionTable& table) {
   po::options_description all;
   for (const po::options_description& group : boost_groups(table)) all.add(group);
+  for (const std::string& name : table.retired()) all.add_options()(name.c_str(), new po::untyped_value(true), "");
   all.add_options()(kPositional, po::value<std::vector<std::string>>()->composing());
   po::positional_options_description positional;
   positional.add(kPositional, -1);

@@ -30,7 +30,6 @@ bool is_own(std::string_view word) {
 std::string simulate_command(const CommandLine& arguments, const std::string& start, const std::string& file) {
   std::string command = "plumbline simulate " + shell_word(file);
   bool abstract = true;
-  bool per_device = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     const bool short_with_value = word.size() > 2 && word[1] != '-' && is_own(word.substr(0, 2));
@@ -40,11 +39,9 @@ std::string simulate_command(const CommandLine& arguments, const std::string& st
     }
     if (short_with_value || word == start) continue;
     abstract = abstract && !word.starts_with("--network") && !word.starts_with("--profile");
-    per_device = per_device || word == "--per-device";
     command += " " + shell_word(word);
   }
   if (abstract && command.find(" --cost") == std::string::npos) command += " --cost F=1,B=2";
-  if (abstract && !per_device) command += " --per-device";
   return command + " --summary";
 }
 

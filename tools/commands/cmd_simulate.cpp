@@ -10,6 +10,7 @@
 #include "tools/formats/chakra_trace.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/options/order_options.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
@@ -57,10 +58,10 @@ ExitStatus run_simulate(const CommandLine& command_line) {
   if (quiet && !arguments.question.what_if.empty()) {
     throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
-  std::optional<OutputFile> order_file = arguments.question.order.file_for(prepared.schedule(), arguments.save_order);
+  std::optional<OutputFile> saved = order_file(prepared.schedule(), arguments.question.order, arguments.save_order);
   const PredictedJob job =
       prepared.predict({.spans = draw, .reports = arguments.reports.needs_spans(), .tables = !quiet});
-  if (order_file) order_file->finish(schedule_to_json(job.run.schedule));
+  if (saved) saved->finish(schedule_to_json(job.run.schedule));
   files.write({.steps = {&job.timeline, 1}});
   if (!arguments.chakra.empty()) {
     write_chakra_traces(program_of(job.run), arguments.chakra);

@@ -75,7 +75,7 @@ AbstractUnits load_units(const CostArguments& arguments) {
   check_abstract(arguments);
   refuse_job(arguments);
   refuse_message_bytes(arguments);
-  return {arguments.cost, arguments.memory, arguments.per_device, arguments.assumed};
+  return {arguments.cost, arguments.memory, arguments.per_stage, arguments.assumed};
 }
 
 RunProfile load_run(const CostArguments& arguments, RunProfile profile) {
@@ -141,7 +141,11 @@ void CostArguments::add_search_to(OptionTable& parser) {
   parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W), and for --backend paced")
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
-      .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
+      .flag(
+          "per-stage", per_stage,
+          "--cost, --memory and stashes are those of one stage (default: of a device's share of the model, 1/p of it, "
+          "so that all schedules do the same work)")
+      .retired("per-device")
       .text("profile", profile, "FILE",
             "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
       .text("memory-limit", memory_limit, "X",
@@ -157,7 +161,11 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
             "(overlapped pairs)")
       .text("memory", memory, "LIST",
             "what each action adds to the stored activations, in abstract units: F=1,I=0,W=-1")
-      .flag("per-device", per_device, "--cost and --memory are per device (all its stages together), not per stage")
+      .flag(
+          "per-stage", per_stage,
+          "--cost, --memory and stashes are those of one stage (default: of a device's share of the model, 1/p of it, "
+          "so that all schedules do the same work)")
+      .retired("per-device")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .text("profile", profile, "FILE",
@@ -180,7 +188,10 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .whole("vocabulary", vocabulary, {1, std::int64_t{1} << 30},
              "rows of the tables of words, such as a system pads them to (default: as in the network)")
       .real("jitter", jitter, {0, 1}, "relative standard deviation of the time of every action")
-      .text("memory-limit", memory_limit, "X", "memory of each device, in units of --memory or in bytes (80GiB)");
+      .text("memory-limit", memory_limit, "X",
+            "memory of each device: stashes (activations of one microbatch for 1/p of the model, with --per-stage for "
+            "one "
+            "stage), units of --memory, or bytes (80GiB)");
   job.add_to(parser, ranges);
 }
 
@@ -201,7 +212,7 @@ CostSource load_costs(const CostArguments& arguments) {
     return source;
   }
   refuse(arguments.memory, "--memory", "applies to --cost, expected --cost LIST with it");
-  if (arguments.per_device) throw Error("--per-device: applies to --cost, expected --cost LIST with it");
+  if (arguments.per_stage) throw Error("--per-stage: applies to --cost, expected --cost LIST with it");
   if (arguments.profile.empty()) {
     source.kind = load_job(arguments);
     return source;
@@ -228,7 +239,18 @@ SearchGoal search_goal(const CostArguments& arguments, const CostSource& source,
   SearchGoal goal;
   const bool in_bytes = source.job() != nullptr || source.is_profile();
   goal.memory_limit = parse_memory_limit(arguments.memory_limit, in_bytes).value.value_or(0);
-  if (arguments.any()) goal.costs = costs_for_search(source, num_devices);
+  if (!arguments.any()) return goal;
+  goal.costs = costs_for_search(source, num_devices);
+  if (goal.memory_limit <= 0 || source.units() == nullptr || arguments.per_stage || !arguments.memory.empty()) {
+    return goal;
+  }
+  // The limit counts stashes of 1/p of the model: a search over stages of another size has to know theirs.
+  CostSource sized = source;
+  std::get<AbstractUnits>(sized.kind).memory = "F=1,W=-1";
+  goal.costs = [plain = std::move(goal.costs), counted = costs_for_search(sized, num_devices),
+                num_devices](std::int32_t num_stages) {
+    return num_stages == num_devices ? plain(num_stages) : counted(num_stages);
+  };
   return goal;
 }
 

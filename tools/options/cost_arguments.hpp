@@ -21,7 +21,7 @@ namespace plumb {
 struct CostArguments {
   std::string cost;
   std::string memory;
-  bool per_device = false;
+  bool per_stage = false;
   std::string memory_limit;
   std::string profile;
   std::string message_bytes;
@@ -48,7 +48,7 @@ struct CostArguments {
   /// notes which name that has.
   void enlarge_cluster(CostSource& source, std::int32_t devices);
   /// Whether any costs are given.
-  bool any() const { return per_device || described || !(cost + memory + profile + network).empty(); }
+  bool any() const { return described || !(cost + memory + profile + network).empty(); }
   bool has_network() const { return described || !network.empty(); }
   /// How the job is spread over devices and computes. Throws `Error` for values out of range.
   Parallelism parallelism() const;

@@ -34,6 +34,7 @@ bool says_size(const std::string& spelled) {
 void take_microbatches(std::int64_t microbatches, LaunchJob& job) {
   job.batch = 0;
   job.accumulation = microbatches;
+  job.batch_assumed = false;
 }
 
 /// Degrees of the command line replace those of the file.
@@ -139,7 +140,26 @@ std::string launch_cluster(const LaunchJob& job, const std::string& name) {
   return name + "-" + std::to_string(job.nodes) + "x" + std::to_string(job.per_node);
 }
 
+namespace {
+
+/// Devices of the cluster that the job takes: a job that the file puts on fewer leaves the others alone, which decides
+/// the answer where the user named the size of the cluster.
+std::int64_t devices_of(LaunchJob& job, const std::string& cluster, bool sized) {
+  const auto all = static_cast<std::int64_t>(load_cluster(cluster).devices.size());
+  const std::int64_t taken = job.devices() > 0 ? std::min(all, job.devices()) : all;
+  if (sized && taken < all) {
+    const std::int64_t copies = all / std::max<std::int64_t>(1, job.model_ranks());
+    job.note(LaunchNote::kDecides, std::to_string(taken) + " of the " + std::to_string(all) + " devices of " + cluster +
+                                       ", as many as the file says (--dp " + std::to_string(copies) + " takes " +
+                                       std::to_string(copies * job.model_ranks()) + ")");
+  }
+  return taken;
+}
+
+}  // namespace
+
 void apply_launch(LaunchJob& job, const LaunchedRun& run) {
+  const bool sized = is_document_path(run.costs.cluster) || says_size(run.costs.cluster);
   run.costs.cluster = launch_cluster(job, run.costs.cluster);
   if (!run.costs.network.empty()) {
     job.network = load_network(run.costs.network);
@@ -153,17 +173,15 @@ void apply_launch(LaunchJob& job, const LaunchedRun& run) {
   }
   take_schedule(run, job);
   take_degrees(run, job);
-  // A job that the file puts on fewer devices leaves the others of the cluster alone.
-  std::int64_t devices = static_cast<std::int64_t>(load_cluster(run.costs.cluster).devices.size());
-  if (job.devices() > 0) devices = std::min(devices, job.devices());
-  place_launch(job, run.costs.job.degrees.data ? *run.costs.job.degrees.data * job.model_ranks() : devices);
+  const std::optional<std::int64_t> copies = run.costs.job.degrees.data;
+  place_launch(job, copies ? *copies * job.model_ranks() : devices_of(job, run.costs.cluster, sized));
   fill_size(job, run);
   run.costs.described = job.network;
   run.costs.job.described = job.parallelism;
   if (run.costs.partition.empty())
     run.costs.partition = job.partition.bounds.empty() ? "equal" : to_string(job.partition);
-  if (run.simulation.runtime.empty()) {
-    run.simulation.runtime = job.runtime == "megatron" && !job.hides_messages ? "megatron-batched" : job.runtime;
+  if (run.rules.runtime.empty()) {
+    run.rules.runtime = job.runtime == "megatron" && !job.hides_messages ? "megatron-batched" : job.runtime;
   }
 }
 

@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "models/launches/launch.hpp"
+#include "models/launches/read_launch.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 
 namespace plumb {
 
@@ -23,7 +24,9 @@ struct LaunchArguments {
   void add_to(OptionTable& parser, const std::string& name = "job");
   bool any() const { return !file.empty(); }
 
-  /// Reads the job; files that it names are looked for from its folder. Throws `Error`.
+  /// Reads the file; files that it names are looked for from its folder. Throws `Error`.
+  LaunchSettings settings() const;
+  /// The job that they describe. Throws `Error`.
   LaunchJob read() const;
 };
 
@@ -32,7 +35,7 @@ struct LaunchedRun {
   std::string& schedule;
   ScheduleArguments& size;
   CostArguments& costs;
-  SimulationArguments& simulation;
+  RunRules& rules;
 };
 
 /// Spreads `job` over the devices of the cluster (in the size that the job says, where the name of the cluster says

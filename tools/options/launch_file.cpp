@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-LaunchJob LaunchArguments::read() const {
+LaunchSettings LaunchArguments::settings() const {
   if (told)
     note("plumbline: note: " + printable(file) + " is read as --job, a launch file; exec:FILE would run a program");
   const std::filesystem::path path(file);
@@ -29,7 +29,9 @@ LaunchJob LaunchArguments::read() const {
     const GivenFiles named(FileReach::kRegular);
     return read_text_file(beside, kLaunchFile);
   };
-  return read_launch(read_text_file(path, kLaunchFile), file, context);
+  return launch_settings(read_text_file(path, kLaunchFile), file, context);
 }
+
+LaunchJob LaunchArguments::read() const { return launch_job(settings()); }
 
 }  // namespace plumb

@@ -76,14 +76,6 @@ std::vector<JobChange> changes_of(const TightJob& job, const Schedule& schedule)
   return changes;
 }
 
-std::int64_t most_needed(const Timeline& timeline) {
-  std::int64_t most = 0;
-  for (const DeviceSummary& device : timeline.devices) {
-    if (device.need) most = std::max(most, device.need->needed_bytes);
-  }
-  return most;
-}
-
 double step_time_ns(const Timeline& timeline) {
   return static_cast<double>(timeline.step_time) / static_cast<double>(timeline.base.ticks_per_ns);
 }

@@ -64,6 +64,20 @@ OptionTable& OptionTable::whole(const std::string& name, std::optional<std::int6
                           }});
 }
 
+OptionTable& OptionTable::add_choice(const std::string& name, const char* placeholder, const std::string& help,
+                                     std::function<void(const std::string& given)> take) {
+  return add(name, Option{.placeholder = placeholder,
+                          .help = help,
+                          .take = [take = std::move(take)](const auto& given, const std::string& where) {
+                            take(the_only(given, where));
+                          }});
+}
+
+OptionTable& OptionTable::retired(const std::string& name) {
+  retired_.push_back(name);
+  return *this;
+}
+
 OptionTable& OptionTable::real(const std::string& name, std::optional<double>& value, RealRange range,
                                const std::string& help) {
   return add(name, Option{.kind = OptionKind::kReal,

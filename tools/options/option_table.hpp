@@ -1,12 +1,16 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tools/options/choice.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -62,7 +66,26 @@ class OptionTable {
                      const std::string& help);
   OptionTable& whole(const std::string& name, std::optional<std::int64_t>& value, NumberRange range,
                      const std::string& help);
+  /// A flag that is the default now: it is accepted, changes nothing, and is listed nowhere.
+  OptionTable& retired(const std::string& name);
   OptionTable& real(const std::string& name, std::optional<double>& value, RealRange range, const std::string& help);
+
+  /// What the values of a choice are called: "engine" in messages, "NAME" in the help.
+  struct ChoiceWords {
+    const char* what;
+    const char* placeholder;
+  };
+  /// One of `names`, which are in the order of the enumerators and must outlive the table. Throws `Error` with the
+  /// nearest one for another value.
+  template <class Value, std::size_t N>
+  OptionTable& choice(const std::string& name, Value& value, const std::array<std::string_view, N>& names,
+                      ChoiceWords of, const std::string& help) {
+    return add_choice(name, of.placeholder, help,
+                      [&value, &names, what = of.what](const std::string& given) {
+                        value = enumerator<typename EnumOf<Value>::type>(names, what, given);
+                      })
+        .words(names);
+  }
 
   /// What the value of the option that was declared last may be, for completions of command lines.
   template <class Names>
@@ -82,6 +105,7 @@ class OptionTable {
   const std::string& summary() const { return summary_; }
   const std::vector<OptionGroup>& groups() const { return groups_; }
   const std::vector<PositionalArgument>& arguments() const { return arguments_; }
+  const std::vector<std::string>& retired() const { return retired_; }
   /// Null where there is none of this long name.
   const Option* find(std::string_view name) const;
 
@@ -89,6 +113,17 @@ class OptionTable {
   void take_positionals(const std::vector<std::string>& given) const;
 
  private:
+  template <class Value>
+  struct EnumOf {
+    using type = Value;
+  };
+  template <class Value>
+  struct EnumOf<std::optional<Value>> {
+    using type = Value;
+  };
+
+  OptionTable& add_choice(const std::string& name, const char* placeholder, const std::string& help,
+                          std::function<void(const std::string& given)> take);
   OptionTable& add(const std::string& names, Option option);
   OptionTable& add(const std::string& names, PositionalArgument argument);
 
@@ -97,6 +132,7 @@ class OptionTable {
   std::string command_;
   std::vector<OptionGroup> groups_;
   std::vector<PositionalArgument> arguments_;
+  std::vector<std::string> retired_;
 };
 
 }  // namespace plumb

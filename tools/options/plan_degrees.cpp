@@ -125,6 +125,8 @@ DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQue
     expert = divisors(experts, question.job.num_devices);
     choices.recompute = recomputes_of(arguments.recompute);
     choices.zero = zeros_of(arguments.zero);
+    if ((question.for_systems || arguments.all) && arguments.zero.empty())
+      choices.zero.push_back({ZeroStage::kGradients});
   } else {
     check_measured(arguments, question.network);
     choices.data = {1};

@@ -89,6 +89,7 @@ PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* r
 void pad_vocabulary(PlanQuestion& question) {
   const std::int64_t rows = vocabulary_rows(question.network);
   if (question.runtime == nullptr || !question.runtime->pads_vocabulary || rows % kVocabularyUnit == 0) return;
+  question.words = rows;
   question.vocabulary = (rows / kVocabularyUnit + 1) * kVocabularyUnit;
   question.network = with_vocabulary_rows(std::move(question.network), question.vocabulary);
 }
@@ -107,10 +108,27 @@ void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
   }
 }
 
+/// Whether the question leaves the schedule to the search and asks for nothing that no system runs.
+bool asks_for_systems(const PlanSearchArguments& arguments) {
+  const TrafficArguments& traffic = arguments.traffic;
+  const bool unusual = !traffic.shard_group.empty() || traffic.compress_gradients ||
+                       !traffic.compress_messages.empty() || traffic.storage_update;
+  const auto fitted = [](const std::string& list) { return list.find("fitted") != std::string::npos; };
+  return !arguments.all && arguments.schedules.empty() && !arguments.asynchronous && !arguments.offload &&
+         arguments.copies.empty() && !arguments.unlike_tensor && arguments.cut != kPlanCuts[1] && !unusual &&
+         !fitted(arguments.zero) && !fitted(arguments.recompute);
+}
+
+/// Holds the search to what systems run.
+void hold_to_systems(PlanQuestion& question) {
+  if (question.is_for_systems()) question.job.runs = runs_in_systems(question.runtime);
+  if (question.for_systems) question.ranges.schedules = schedules_of_systems();
+}
+
 /// Copies of a pipeline are data ranks of another kind, so not where these are asked for.
-std::vector<std::int32_t> copies_of(const PlanSearchArguments& arguments, const PlanRuntime* runtime) {
+std::vector<std::int32_t> copies_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
   constexpr std::int64_t kMostCopies = 16;
-  const bool open = runtime == nullptr && arguments.data.empty();
+  const bool open = !question.is_for_systems() && arguments.data.empty();
   std::vector<std::int64_t> numbers;
   for (std::int64_t count = 2; open && count <= kMostCopies; ++count) numbers.push_back(count);
   numbers = numbers_or(arguments.copies, "plan: --copies", numbers);
@@ -138,7 +156,8 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   const PlanRuntime* runtime = plan_runtime(given.runtime);
   const PlanSearchArguments arguments = narrowed(given, runtime);
   check_complete(arguments);
-  PlanQuestion question{.runtime = runtime};
+  PlanQuestion question{.runtime = runtime, .for_systems = runtime == nullptr && asks_for_systems(given)};
+  question.limits.margin = FitMargin::kError;
   if (runtime != nullptr) question.limits.runtime = runtime->name;
   question.network = arguments.described ? *arguments.described : network_argument(arguments.network);
   question.cluster = load_cluster(arguments.cluster);
@@ -174,7 +193,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
   for (const std::int64_t p : numbers_or(arguments.places, "plan: --pp", places)) {
     question.ranges.places.push_back(static_cast<std::int32_t>(p));
   }
-  question.ranges.copies = copies_of(arguments, runtime);
+  question.ranges.copies = copies_of(arguments, question);
   if (!arguments.chunks.empty()) question.ranges.chunks.clear();
   if (arguments.chunks.empty() && !question.job.units.empty()) {
     question.ranges.even_chunks = even_chunks(question.job.units.size() - 3, question.ranges.chunks);
@@ -183,10 +202,11 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
     question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
   }
   question.ranges.schedules = names_of(arguments.schedules);
+  hold_to_systems(question);
   question.ranges.asynchronous = arguments.asynchronous;
   const auto& names = question.ranges.schedules;
-  question.ranges.replicated =
-      arguments.data.empty() && (names.empty() || std::find(names.begin(), names.end(), "dapple") != names.end());
+  const bool may_replicate = names.empty() || std::ranges::find(names, "dapple") != names.end();
+  question.ranges.replicated = !question.is_for_systems() && arguments.data.empty() && may_replicate;
   return question;
 }
 

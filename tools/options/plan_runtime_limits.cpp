@@ -1,14 +1,23 @@
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
 #include <optional>
 
 #include "models/ground/error.hpp"
 #include "models/stages/whole_layers.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/plan_search/schedule_variants.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/options/plan_runtimes.hpp"
 
 namespace plumb {
 namespace {
+
+/// In the order of `ActivationRecompute`.
+constexpr std::array<std::string_view, 4> kRecomputesOfSystems{"none", "selective", "full", "fitted"};
+/// What a pipeline of one place is called.
+constexpr std::string_view kOnePlace = "1f1b";
 
 /// Those that a search would try and whose order a CSV of PyTorch can hold. Without pairs where stages go round, as
 /// Megatron-LM has them: PyTorch runs the halves in turn, so that nothing is gained over the same order without pairs.
@@ -40,7 +49,82 @@ std::optional<Partition> equal_stages(const std::vector<std::size_t>& units, std
   return cut;
 }
 
+bool lists(std::string_view names, std::string_view name) {
+  for (std::size_t at = names.find(name); at != std::string_view::npos; at = names.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || names[at - 1] == ',') && (end == names.size() || names[end] == ',')) return true;
+  }
+  return false;
+}
+
+/// Whether the system spreads stages over such ranks.
+bool spreads(const PlanRuntime& runtime, const Parallelism& ranks) {
+  if (is_fitted(ranks) || ranks.has_unlike_tensor()) return false;
+  const char zero = static_cast<char>('0' + static_cast<int>(ranks.zero));
+  const auto again = static_cast<std::size_t>(ranks.recompute);
+  if (runtime.zero.find(zero) == std::string_view::npos && runtime.zero_too.find(zero) == std::string_view::npos) {
+    return false;
+  }
+  if (!lists(runtime.recompute, kRecomputesOfSystems[again])) return false;
+  if ((ranks.context > 1 && !runtime.splits_samples) || (ranks.expert > 1 && !runtime.splits_experts)) return false;
+  const bool whole = ranks.tensor > 1 && !ranks.sequence_parallel;
+  if (whole && (!runtime.whole_norms || ranks.expert > 1)) return false;
+  if (ranks.sequence_parallel && ranks.tensor > 1 && !runtime.splits_norms) return false;
+  return ranks.format == MatrixFormat::kBf16 ||
+         lists(runtime.precision, kMatrixFormatNames[static_cast<std::size_t>(ranks.format)]);
+}
+
+/// Whether the system has the schedule for such a size.
+bool takes_size(const PlanRuntime& runtime, std::string_view schedule, std::int32_t places, std::int64_t microbatches) {
+  if (places == 1) return schedule == kOnePlace;
+  return !runtime.whole_rounds || schedule != "interleaved" || microbatches % places == 0;
+}
+
 }  // namespace
+
+std::vector<std::string> schedules_of_systems() {
+  std::vector<std::string> names;
+  for (const PlanRuntime& runtime : plan_runtimes()) {
+    for (std::string& name : schedules_of(runtime)) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+decltype(PlanJob::runs) runs_in_systems(const PlanRuntime* runtime) {
+  std::map<std::string, std::vector<const PlanRuntime*>, std::less<>> having;
+  for (const PlanRuntime& each : plan_runtimes()) {
+    if (runtime != nullptr && runtime != &each) continue;
+    for (const std::string& name : schedules_of(each)) having[name].push_back(&each);
+  }
+  return [having = std::move(having), runtime](std::string_view schedule, const Parallelism& ranks, std::int32_t places,
+                                               std::int64_t microbatches) {
+    const auto found = having.find(schedule);
+    if (found == having.end()) return false;
+    return std::ranges::any_of(found->second, [&](const PlanRuntime* system) {
+      return takes_size(*system, schedule, places, microbatches) && (runtime != nullptr || spreads(*system, ranks));
+    });
+  };
+}
+
+std::vector<std::string_view> plan_systems(const PipelinePlan& plan, const Network& network) {
+  std::vector<std::string_view> titles;
+  const std::vector<std::size_t> units = whole_layers(network);
+  const bool decoders = !layer_counts(network, Partition{{0, network.layers.size()}}).empty();
+  const bool whole = !decoders || !layer_counts(network, plan.partition).empty();
+  const bool alike = plan.copies() == 1 && plan.replicas.empty() && plan.choices.recomputed.empty() &&
+                     plan.choices.sharded.empty() && plan.choices.offloaded.empty();
+  if (!whole || !alike || plan.schedule.empty() || !schedule_named(plan.schedule).synchronous) return titles;
+  for (const PlanRuntime& runtime : plan_runtimes()) {
+    const bool has = missing_schedule(std::string(runtime.name), plan.schedule).empty() &&
+                     takes_size(runtime, plan.schedule, plan.length(), plan.microbatches) &&
+                     spreads(runtime, plan.parallelism);
+    const auto equal = decoders ? equal_stages(units, plan.partition.num_stages()) : std::nullopt;
+    if (has && (!runtime.equal_stages || (equal && *equal == plan.partition))) titles.push_back(runtime.title);
+  }
+  return titles;
+}
 
 std::vector<std::string> schedules_of(const PlanRuntime& runtime) {
   return runtime.schedules.empty() ? schedules_of_csv(runtime) : split(std::string(runtime.schedules), ',');
@@ -67,11 +151,6 @@ void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job) {
   }
   job.units = whole_layers(network);
   job.in_order = true;
-  if (runtime.whole_rounds) {
-    job.runs = [](std::string_view schedule, std::int32_t places, std::int64_t microbatches) {
-      return schedule != "interleaved" || (places > 1 && microbatches % places == 0);
-    };
-  }
   if (runtime.equal_stages) {
     job.only_cut = [units = job.units](std::size_t stages) { return equal_stages(units, stages); };
   }

@@ -65,6 +65,12 @@ constexpr std::array kRuntimes{
                 .splits_norms = false},
 };
 
+}  // namespace
+
+std::span<const PlanRuntime> plan_runtimes() { return kRuntimes; }
+
+namespace {
+
 /// Whether a CSV of PyTorch can hold the order of a schedule.
 bool csv_holds(const ScheduleSpec& spec) {
   ScheduleParams params{.num_devices = 4, .num_microbatches = 12};  // every schedule accepts this size

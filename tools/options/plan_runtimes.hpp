@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/jobs/parallelism.hpp"
 #include "models/network/network.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/plan_job.hpp"
 
 namespace plumb {
@@ -38,6 +41,9 @@ inline constexpr std::int64_t kVocabularyUnit = 128;
 /// What --runtime may be: "none" and the systems.
 std::vector<std::string_view> plan_runtime_names();
 
+/// All systems.
+std::span<const PlanRuntime> plan_runtimes();
+
 /// The row called `name`; nullptr for "none" and "". Throws `Error` for unknown names.
 const PlanRuntime* plan_runtime(const std::string& name);
 
@@ -59,6 +65,16 @@ bool is_for_comparison(const ScheduleSpec& spec, const std::string& simulated);
 
 /// Names of the schedules that it runs.
 std::vector<std::string> schedules_of(const PlanRuntime& runtime);
+
+/// Names of the schedules that some system runs, without those that none searches.
+std::vector<std::string> schedules_of_systems();
+
+/// `PlanJob::runs` of a plan that may be for any system, or for `runtime` alone. A pipeline of one place has no order
+/// of its own: it is 1F1B, which accumulates gradients there.
+decltype(PlanJob::runs) runs_in_systems(const PlanRuntime* runtime = nullptr);
+
+/// The systems that run a plan of `network`: its schedule, its degrees and its cut. Empty: none that is known.
+std::vector<std::string_view> plan_systems(const PipelinePlan& plan, const Network& network);
 
 /// The choices of an option as the system has them: `given`, or all that are searched. Throws `Error` for a given one
 /// that the system does not have; `option` is "--zero".

@@ -26,7 +26,7 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
             "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations")
       .text("runtime", runtime, "SYSTEM",
             "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed; only what it can run is "
-            "searched, and timed as it sends and receives (default: none, everything is searched)")
+            "searched, and timed as it sends and receives (default: none, plans that some system runs)")
       .words(plan_runtime_names());
 }
 
@@ -55,13 +55,15 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .words(kPlanCuts)
       .text("zero", zero, "LIST",
             "ZeRO stages, 0 to 3, or of every stage as few layers by ZeRO 3 as fit (fitted), separated by commas "
-            "(default: 0,1)")
+            "(default: 0,1; without --runtime and --schedule also 2)")
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
             "separated by commas (default: none,full)")
       .words(kPlanRecomputes)
       .flag("offload", offload, "stashes may wait on the host, of every stage as many as let it fit")
-      .text("schedule", schedules, "LIST", "names of schedules, separated by commas (default: every synchronous one)")
+      .text("schedule", schedules, "LIST",
+            "names of schedules, separated by commas (default: those that some system runs)")
+      .flag("all", all, "also search plans that no system is known to run; so do --schedule and options of such plans")
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old");
   parser.group("What ranks send each other, of all layouts");

@@ -54,6 +54,7 @@ struct PlanSearchArguments {
   std::string cut;       ///< "layers" or "blocks"; empty: layers
   bool offload = false;  ///< stashes may be on the host, of every stage as many as let it fit
   bool asynchronous = false;
+  bool all = false;  ///< also plans that no system is known to run
   std::optional<double> time_limit_s;
   std::optional<std::int64_t> simulations;
   std::optional<double> price;  ///< of a device per hour, instead of the cluster's
@@ -77,7 +78,9 @@ struct PlanQuestion {
   std::optional<KernelRates> rates{};
   PricingLimits limits{};
   std::int64_t vocabulary = 0;           ///< rows that the system makes of the network's; 0: as in the network
-  const PlanRuntime* runtime = nullptr;  ///< that the plan is for; none: no system is known to run it
+  std::int64_t words = 0;                ///< rows that the network had before; 0: as in the network
+  const PlanRuntime* runtime = nullptr;  ///< that the plan is for; none: `for_systems` says which
+  bool for_systems = false;              ///< only plans that some system runs are searched
   PlanJob job{};
   PlanRanges ranges{};
 
@@ -86,6 +89,8 @@ struct PlanQuestion {
   const char* unit() const { return network.sequence > 1 ? "tokens" : "samples"; }
   /// The rates that prices stand on: those given, or what is built in for the devices.
   KernelRates used_rates() const { return rates ? *rates : kernel_rates_of(cluster.devices.front()); }
+  /// Whether only what systems run is searched: one of them, or any.
+  bool is_for_systems() const { return runtime != nullptr || for_systems; }
   /// The same job on another cluster.
   PlanJob job_on(const Cluster& other, const PricingLimits& other_limits) const;
 };

@@ -52,8 +52,9 @@ class CatalogueView {
   show(rows, chosen) {
     this.rows = rows;
     this.chosen = chosen;
-    const inBytes = rows.some((row) => Number(row.peak_memory_bytes) > 0);
-    this.memory = inBytes ? ["peak memory of the fullest device, GiB", (row) => Number(row.peak_memory_bytes) / 2 ** 30, "peak, GiB"]
+    const bytesOf = (row) => Number(row.needed_bytes) || Number(row.peak_memory_bytes);
+    const inBytes = rows.some((row) => bytesOf(row) > 0);
+    this.memory = inBytes ? ["memory that the fullest device needs, GiB", (row) => bytesOf(row) / 2 ** 30, "needs, GiB"]
       : ["peak of the fullest device, in activations of 1/p of the model", (row) => Number(row.peak_device_stashes), "peak, stashes"];
     const points = rows.filter((row) => row.error === "" && row.bubble_fraction !== "").map((row) => ({
       name: row.schedule, x: this.memory[1](row), y: Number(row.bubble_rate || row.bubble_fraction), fits: row.fits !== "false",

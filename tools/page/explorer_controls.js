@@ -3,7 +3,7 @@
 const MODELS = ["units", "network", "profile"];
 
 /** Options of a job that have a control of their own, or that only change the tables of the program. */
-const FORM_OPTIONS = ["schedule", "devices", "microbatches", "chunks", "updates", "opt", "cost", "per-device", "network", "cluster", "profile", "partition", "memory-limit",
+const FORM_OPTIONS = ["schedule", "devices", "microbatches", "chunks", "updates", "opt", "cost", "network", "cluster", "profile", "partition", "memory-limit",
   "tp", "cp", "ep", "dp", "zero", "microbatch-size", "recompute", "runtime", "job", "job-set", "job-args", "order", "peak", "critical-path", "delays", "what-if", "width", "caption"];
 
 /** A labelled control; `note` explains it under the pointer. */

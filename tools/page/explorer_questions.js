@@ -165,7 +165,7 @@ function campaignQuestion(catalogue) {
   const simulated = (state) => !state["campaign.layouts"];
   return {
     ask: "campaign", go: "play", working: "playing", want: ["text", "html"],
-    hidden: ["schedule", "microbatches", "opt", "cost", "per-device", "memory", "profile"],
+    hidden: ["schedule", "microbatches", "opt", "cost", "per-stage", "memory", "profile"],
     title: "Failures: a job over days while nodes fail and go",
     hint: "by the rules of published systems; a node holds one stage of the chosen schedule",
     rows: [

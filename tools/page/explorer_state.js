@@ -58,7 +58,6 @@ function costFields(state, properties) {
   if (state.model === "units") {
     const costs = COST_KEYS.filter((key) => state[key] !== "" && !(key === "comm" && Number(state.comm) === 0)).map((key) => `${key}=${state[key]}`);
     fields.cost = [...costs, state.other].filter((one) => one !== "").join(",");
-    fields["per-device"] = true; // so that schedules with several chunks do the same work
   } else if (state.model === "profile") {
     fields.profile = state.profile;
   } else {

@@ -7,11 +7,9 @@ function peakParts(page, run, device) {
     .filter(([, , bytes]) => bytes > 0);
 }
 
-/** Whether a device of a job has enough memory, with what is held beside its tensors. */
+/** The verdict about a device, as the tables have it. */
 function needText(need, text) {
-  if (!need || need.limit === 0) return "";
-  const apart = text(Math.abs(need.limit - need.bytes));
-  return `${apart} ${need.bytes > need.limit ? "above the limit" : "to spare"}`;
+  return !need || need.limit === 0 ? "" : `${need.verdict}: ${text(need.bytes)} of ${text(need.limit)}`;
 }
 
 /** What does not fit, of the device that needs most; empty where all of them fit. */
@@ -22,7 +20,8 @@ function excessText(run) {
   const worst = excess.indexOf(Math.max(...excess));
   const { bytes, limit } = run.devices[worst].need;
   const text = amountText(run);
-  return `Does not fit in memory: device ${worst} needs ${text(bytes)}, ${text(bytes - limit)} above its ` +
+  const verdict = run.devices[worst].need.verdict === "tight" ? "Tight, and more memory is expected to be needed than there is" : "Does not fit in memory";
+  return `${verdict}: device ${worst} needs ${text(bytes)}, ${text(bytes - limit)} above its ` +
     `${text(limit)}${above > 1 ? `; ${above} of ${run.devices.length} devices need more than they have` : ""}.`;
 }
 
@@ -39,7 +38,7 @@ function peakRow(page, section, device, r, whole, choose) {
     element("th", { scope: "row" }, !several ? button : first ? `device ${device}` : ""),
     several ? element("td", { class: "run" }, button) : null,
     element("td", { class: "wide" }, partsBar(peakParts(page, run, device), whole, text)),
-    element("td", { class: "number" }, text(peak)),
+    element("td", { class: "number" }, text(need ? need.bytes : peak)),
     run.inStashes ? null : element("td", { class: "number dim", title: "of 1/p of the model" }, counted(heldStashes(run, device), "stash", "stashes")),
     need ? element("td", { class: `number ${need.limit > 0 && need.bytes > need.limit ? "excess" : "dim"}`, title: need.verdict }, needText(need, text)) : null);
 }

@@ -8,6 +8,7 @@
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/memory_limit_argument.hpp"
 #include "tools/plans/plan_search_text.hpp"
+#include "tools/tables/launch_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -56,10 +57,11 @@ std::string changes_text(const LaunchJob& job, const PipelinePlan& plan) {
 
 }  // namespace
 
-LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
+LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) {
+  LaunchJob job = launch_job(said);
   ScheduleArguments size;
   CostArguments costs;
-  SimulationArguments messages;
+  RunRules messages;
   std::string name;
   costs.cluster = arguments.cluster;
   costs.network = arguments.network;
@@ -73,6 +75,7 @@ LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
   if (arguments.batch) {  // the two are compared with the same batch
     job.batch = *arguments.batch;
     job.accumulation = 0;
+    job.batch_assumed = false;
   }
   apply_launch(job, {name, size, costs, messages});
   arguments.cluster = costs.cluster;
@@ -81,24 +84,21 @@ LaunchedPlan launched_plan(LaunchJob job, PlanSearchArguments& arguments) {
   if (!arguments.batch) arguments.batch = job.batch;
   const CostSource source = load_costs(costs);
   Schedule schedule = load_schedule(name, size, search_goal(costs, source, static_cast<std::int32_t>(job.pipeline)));
-  Timeline timeline =
-      predict(std::move(schedule), source, messages.rules(), parse_memory_limit(costs.memory_limit, true));
-  return {std::move(job), std::move(timeline)};
+  Timeline timeline = predict(std::move(schedule), source, messages, parse_memory_limit(costs.memory_limit, true));
+  return {std::make_shared<const LaunchSettings>(std::move(said)), std::move(job), std::move(timeline)};
 }
 
-std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best) {
+std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan& best, const MemoryNeed& need) {
   const std::int64_t now = to_ns(launched.timeline.step_time, launched.timeline.base);
   const std::int64_t then = best.score.step_ns;
-  std::int64_t peak = 0;
-  bool fits = true;
-  for (const DeviceSummary& device : launched.timeline.devices) {
-    peak = std::max(peak, device.peak_memory_bytes);
-    fits = fits && (!device.need || device.need->fits());
-  }
-  TextTable table({{"job"}, {"step time", '>'}, {"of tensors", '>', "peak memory"}, {"fits"}});
-  table.add_row({launched.job.source, time_text(now), bytes_text(peak), fits ? "yes" : "no"});
-  table.add_row({"the best plan", time_text(then), bytes_text(best.score.peak_bytes), "yes"});
-  std::string text = table.to_string();
+  const bool fits = plumb::fits(launched.timeline, MemoryLimit{.in_bytes = true});
+  const MemoryVerdict verdict = memory_verdict(launched.timeline, MemoryLimit{.in_bytes = true});
+  TextTable table({{"job"}, {"step time", '>'}, {"needed", '>', "memory"}, {""}});
+  table.add_row({launched.job.source, time_text(now), bytes_text(most_needed(launched.timeline)),
+                 std::string(verdict_word(verdict))});
+  table.add_row(
+      {"the best plan", time_text(then), bytes_text(need.needed_bytes), std::string(verdict_word(need.verdict()))});
+  std::string text = launch_first_text(launched.job) + table.to_string();
   if (then >= now && fits) return text + "no plan that was found is faster than the job as it is\n";
   const double saved = 1 - static_cast<double>(then) / static_cast<double>(now);
   text += saved > 0 ? "the plan takes " + percent_text(saved) + " less; to change: " : "the plan fits; to change: ";

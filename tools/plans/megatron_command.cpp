@@ -134,14 +134,30 @@ void add_experts(const DecoderFacts& facts, OptionLines& out) {
   out.flag("moe-grouped-gemm");
 }
 
-/// Rows of the tables of words, after what Megatron-LM adds to them for so many tensor ranks.
-void add_vocabulary(std::int64_t rows, std::int64_t tensor, OptionLines& out) {
-  out.value("vocab-size", rows);
+/// Words of the vocabulary, and the unit by which Megatron-LM makes `rows` of them for so many tensor ranks.
+void add_vocabulary(std::int64_t words, std::int64_t rows, std::int64_t tensor, OptionLines& out) {
+  out.value("vocab-size", words);
   const bool padded = rows % kVocabularyUnit == 0 && kVocabularyUnit % tensor == 0;
   out.value("make-vocab-size-divisible-by", padded ? kVocabularyUnit / tensor : 1);
 }
 
-void add_network(const Network& network, const Parallelism& job, OptionLines& out) {
+/// Positions of queries and keys. Megatron-LM scales them as Llama 3.1 does, and in no other way.
+void add_rotary(const RotaryTurns& turns, OptionLines& out) {
+  const auto text = [](double value) {
+    const auto whole = static_cast<std::int64_t>(value);
+    return static_cast<double>(whole) == value ? std::to_string(whole) : digits_of(value);
+  };
+  out.value("rotary-base", text(turns.base));
+  if (turns.factor == 1) return;
+  if (turns != RotaryTurns{.base = turns.base, .factor = turns.factor, .original = 8192}) {
+    throw Error("Megatron-LM's options scale rotary positions as Llama 3.1 does only");
+  }
+  out.flag("use-rope-scaling");
+  out.value("rope-scaling-factor", text(turns.factor));
+}
+
+void add_network(const PlanQuestion& question, const Parallelism& job, OptionLines& out) {
+  const Network& network = question.network;
   const DecoderFacts facts = decoder_facts(network);
   const LayerSpec& embedding = network.layers.front();
   const LayerSpec& attention = *facts.attention;
@@ -160,11 +176,13 @@ void add_network(const Network& network, const Parallelism& job, OptionLines& ou
   if (!bias) out.flag("disable-bias-linear");
   if (attention.qkv_bias) out.flag("add-qkv-bias");
   out.value("normalization", facts.norm->kind == LayerKind::kRmsNorm ? "RMSNorm" : "LayerNorm");
+  if (facts.norm->epsilon != kUsualEpsilon) out.value("norm-epsilon", digits_of(facts.norm->epsilon));
   const bool rotary = attention.rotary || latent;
   out.value("position-embedding-type", rotary ? "rope" : embedding.positions > 0 ? "learned_absolute" : "none");
+  if (attention.rotary) add_rotary(attention.turns, out);
   out.value("seq-length", network.sequence);
   out.value("max-position-embeddings", std::max(network.sequence, embedding.positions));
-  add_vocabulary(embedding.vocabulary, job.tensor, out);
+  add_vocabulary(question.words > 0 ? question.words : embedding.vocabulary, embedding.vocabulary, job.tensor, out);
   if (!network.layers.back().tied) out.flag("untie-embeddings-and-output-weights");
   const bool dropout = job.dropout.value_or(!latent && attention.bias);
   out.value("attention-dropout", dropout ? "0.1" : "0.0");
@@ -234,11 +252,13 @@ void add_ranks(const PlanQuestion& question, const PipelinePlan& plan, OptionLin
   if (job.zero > ZeroStage::kOptimizer) throw Error("Megatron-LM has no ZeRO stage above 1 beside a pipeline");
 }
 
-/// Rows of the tables of words are divided over tensor ranks, after as many as are missing have been added.
-std::string padding_note(const Network& network, std::int64_t tensor) {
+/// What the launch leaves to its user. Rows of the tables of words are divided over tensor ranks, after as many as are
+/// missing have been added.
+std::string notes_of(const Network& network, std::int64_t tensor) {
   const std::int64_t rows = network.layers.front().vocabulary;
-  if (rows % tensor == 0) return {};
-  return "Megatron-LM pads the vocabulary of " + std::to_string(rows) + " to " +
+  const std::string rest = "add the tokenizer, the data, the optimizer's rates and the checkpoints";
+  if (rows % tensor == 0) return rest;
+  return rest + "; Megatron-LM pads the vocabulary of " + std::to_string(rows) + " to " +
          std::to_string((rows / tensor + 1) * tensor) + ", a multiple of the tensor ranks";
 }
 
@@ -276,24 +296,30 @@ void add_pipeline(const PlanQuestion& question, const SimulatedPlan& plan, Optio
 
 }  // namespace
 
-PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& plan) {
+std::string megatron_launch(const PlanQuestion& question, const SimulatedPlan& plan, const std::string& network) {
   const Parallelism& job = plan.score.plan.parallelism;
+  const std::int64_t devices = plan.score.plan.num_devices();
+  const std::int64_t per_node = std::min<std::int64_t>(question.cluster.devices_per_node, devices);
+  if (devices % per_node != 0) throw Error("its devices do not fill whole nodes");
+  OptionLines out;
+  add_pipeline(question, plan, out);
+  add_ranks(question, plan.score.plan, out);
+  add_precision(job, out);
+  add_kernels(question.network, job, out);
+  return "torchrun --nproc-per-node " + std::to_string(per_node) + " --nnodes " + std::to_string(devices / per_node) +
+         " pretrain_gpt.py" + network + out.text();
+}
+
+PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& plan) {
+  const PipelinePlan& choice = plan.score.plan;
   try {
-    const std::int64_t devices = plan.score.plan.num_devices();
-    const std::int64_t per_node = std::min<std::int64_t>(question.cluster.devices_per_node, devices);
-    if (devices % per_node != 0) throw Error("its devices do not fill whole nodes");
-    OptionLines out;
-    add_network(question.network, job, out);
-    add_pipeline(question, plan, out);
-    add_ranks(question, plan.score.plan, out);
-    add_precision(job, out);
-    add_kernels(question.network, job, out);
-    const std::string text = "torchrun --nproc-per-node " + std::to_string(per_node) + " --nnodes " +
-                             std::to_string(devices / per_node) + " pretrain_gpt.py" + out.text();
+    OptionLines network;
+    add_network(question, choice.parallelism, network);
+    const std::string text = megatron_launch(question, plan, network.text());
     LaunchJob launch = read_launch(text, "Megatron-LM");
-    place_launch(launch, devices);
+    place_launch(launch, choice.num_devices());
     check_launch(launch, question, plan);
-    return {.text = text, .note = padding_note(question.network, job.tensor)};
+    return {.text = text, .note = notes_of(question.network, choice.parallelism.tensor)};
   } catch (const Error& error) {
     return {.refused = error.what()};
   }

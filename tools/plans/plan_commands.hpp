@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/launches/read_launch.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "tools/options/plan_search_arguments.hpp"
 
@@ -19,6 +21,7 @@ struct PlanShown {
   /// The options that name the launch file of the job and what is set in it; empty: there is none. How that job
   /// computes counts where no other option says it.
   std::vector<std::pair<std::string, std::string>> launched{};
+  std::shared_ptr<const LaunchSettings> said{};  ///< by that file; none: there is none
   /// Options of the user that a simulation must repeat, and their values: "--sequence", "4096".
   std::vector<std::pair<std::string, std::string>> repeated{};
 };
@@ -35,6 +38,8 @@ struct PlanCommand {
 /// that makes the same lists, otherwise from the document `shown.document`.
 PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& plan, const PlanShown& shown);
 
+/// The launch of `plan` by Megatron-LM with these options of its network. Throws `Error` for what no option says.
+std::string megatron_launch(const PlanQuestion& question, const SimulatedPlan& plan, const std::string& network);
 /// The launch of `plan` by Megatron-LM's pretrain_gpt.py: every option that decides its network, ranks and pipeline.
 PlanCommand megatron_command(const PlanQuestion& question, const SimulatedPlan& plan);
 /// The configuration (TOML) of `plan` for torchtitan.

@@ -3,6 +3,7 @@
 #include "models/jobs/job_places.hpp"
 #include "models/pricing/profiled_network.hpp"
 #include "models/stages/network_costs.hpp"
+#include "sim/prediction/memory_fit.hpp"
 #include "sim/simulate.hpp"
 #include "tools/tables/job_fit.hpp"
 
@@ -11,6 +12,18 @@ namespace {
 
 /// Microbatches of a schedule that is simulated once more, for what is alive at its peak.
 constexpr std::int64_t kMostPeakMicrobatches = 4096;
+
+MemoryNeed need_of_place(const PlanQuestion& question, const PipelinePlan& plan, std::int32_t place,
+                         std::int64_t peak_bytes) {
+  const bool profiled = is_profiled(question.network);
+  std::int64_t limit = question.limits.memory_bytes;
+  if (limit == 0) {
+    const auto devices =
+        profiled ? std::int64_t{place} : place_devices(question.cluster, plan.parallelism, place + 1).back().first;
+    limit = question.cluster.devices[static_cast<std::size_t>(devices)].memory_bytes;
+  }
+  return profiled ? exact_need(peak_bytes, limit) : memory_need(peak_bytes, question.used_rates(), limit);
+}
 
 }  // namespace
 
@@ -23,13 +36,24 @@ PlanSpeed plan_speed(const PlanQuestion& question, const ScoredPlan& score) {
   return {.tflops_per_device = each / 1e12, .utilization = each / question.cluster.devices.front().flops_per_s};
 }
 
-std::optional<MemoryNeed> plan_need(const PlanQuestion& question, const ScoredPlan& score) {
-  if (is_profiled(question.network)) return std::nullopt;
-  const auto places = place_devices(question.cluster, score.plan.parallelism, score.worst_place + 1);
-  const auto first = static_cast<std::size_t>(places.back().first);
-  const std::int64_t own = question.cluster.devices[first].memory_bytes;
-  const std::int64_t limit = question.limits.memory_bytes > 0 ? question.limits.memory_bytes : own;
-  return memory_need(score.peak_bytes, question.used_rates(), limit);
+MemoryNeed plan_need(const PlanQuestion& question, const ScoredPlan& score) {
+  return need_of_place(question, score.plan, score.worst_place, score.worst_bytes);
+}
+
+void fill_needs(const PlanQuestion& question, const PipelinePlan& plan, Timeline& timeline) {
+  for (const std::int32_t place : plan.order) {
+    DeviceSummary& device = timeline.devices[static_cast<std::size_t>(place)];
+    device.need = need_of_place(question, plan, place, device.peak_memory_bytes);
+  }
+}
+
+std::string plan_systems_text(const PlanQuestion& question, const PipelinePlan& plan) {
+  if (question.runtime != nullptr) return std::string(question.runtime->title);
+  std::string text;
+  for (const std::string_view title : plan_systems(plan, question.network)) {
+    text += (text.empty() ? "" : ", ") + std::string(title);
+  }
+  return text.empty() ? "none that is known" : text;
 }
 
 std::string plan_largest(const PlanQuestion& question, const SimulatedPlan& plan) {

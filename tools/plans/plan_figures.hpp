@@ -1,11 +1,11 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/timeline/memory_need.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "tools/options/plan_search_arguments.hpp"
 
 namespace plumb {
@@ -17,9 +17,15 @@ struct PlanSpeed {
 };
 PlanSpeed plan_speed(const PlanQuestion& question, const ScoredPlan& score);
 
-/// What the fullest device of a plan needs with all that is held beside tensors, against its memory: what `simulate`
-/// says of it. None where layers are measured, and nothing is known beside tensors.
-std::optional<MemoryNeed> plan_need(const PlanQuestion& question, const ScoredPlan& score);
+/// What the device needs that a plan leaves least of its memory, with all that is held beside tensors: what `simulate`
+/// says of it. Where layers are measured nothing is known beside tensors, and they are all.
+MemoryNeed plan_need(const PlanQuestion& question, const ScoredPlan& score);
+
+/// Notes in `timeline`, a run of `plan`, what every place needs.
+void fill_needs(const PlanQuestion& question, const PipelinePlan& plan, Timeline& timeline);
+
+/// The systems that run the plan, "Megatron-LM, DeepSpeed": the one that it is for, or all; "none that is known".
+std::string plan_systems_text(const PlanQuestion& question, const PipelinePlan& plan);
 
 /// The three largest tensors of the fullest device; empty where nothing is known beside tensors, and for a schedule of
 /// more microbatches than are looked at once more.

@@ -5,6 +5,7 @@
 #include "models/ground/text_stream.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "tools/formats/schedule_guide.hpp"
+#include "tools/plans/launch_changes.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -32,9 +33,15 @@ std::string guide_of(const SimulatedPlan& best, const std::vector<LayerCounts>& 
 }
 
 /// The launch for the system that the plan is for, or why there is none.
-void add_launch(const PlanQuestion& question, const SimulatedPlan& best, TextStream& out) {
+void add_launch(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown, TextStream& out) {
   const auto command = launch_command(question, best);
   if (!command) return;
+  if (shown.said) {
+    const PlanCommand changes = launch_changes_text(*shown.said, question, best);
+    out << "\n" << question.runtime->title << ": change in " << shown.said->settings.source() << "\n";
+    out << (changes.refused.empty() ? changes.text : "  no: " + changes.refused + "\n");
+    if (changes.refused.empty() || !command->refused.empty()) return;
+  }
   out << "\n" << question.runtime->title << (question.runtime->name == "megatron" ? "" : "'s configuration") << "\n";
   if (!command->refused.empty()) {
     out << "  no: " << command->refused << "\n";
@@ -70,8 +77,8 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, 
   const bool torch = name == "pytorch" || name == "torchtitan";
   if (torch || name.empty()) out << guide_part(guide, "PyTorch");
   if (name.empty()) add_megatron(question, best, out);
-  add_launch(question, best, out);
-  if (name == "deepspeed") add_pipeline_module(plan, out);
+  add_launch(question, best, shown, out);
+  if (name == "deepspeed" && !shown.said) add_pipeline_module(plan, out);
   if (torch || name.empty()) out << guide_part(guide, "Transfers");
   const Parallelism& job = plan.parallelism;
   out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.length() << ", dp " << job.data

@@ -18,11 +18,14 @@ void add_figures(const PlanQuestion& question, const ScoredPlan& score, Json& js
     json["tflops_per_device"] = speed.tflops_per_device;
     json["model_flops_utilization"] = speed.utilization;
   }
-  if (const auto need = plan_need(question, score)) {
-    json["memory"] = {{"needed_bytes", need->needed_bytes},
-                      {"limit_bytes", need->limit_bytes},
-                      {"verdict", kMemoryVerdictNames[static_cast<std::size_t>(need->verdict())]}};
-  }
+  const MemoryNeed need = plan_need(question, score);
+  json["memory"] = {{"needed_bytes", need.needed_bytes},
+                    {"least_bytes", need.least_bytes},
+                    {"most_bytes", need.most_bytes},
+                    {"limit_bytes", need.limit_bytes},
+                    {"verdict", verdict_word(need.verdict())}};
+  json["runs_in"] = Json::array();
+  for (const std::string_view title : plan_systems(score.plan, question.network)) json["runs_in"].push_back(title);
 }
 
 Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {

@@ -9,8 +9,10 @@
 #include "models/kernels/rates_text.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/simulate.hpp"
+#include "tools/plans/plan_figures.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/tables/job_fit.hpp"
 #include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
@@ -56,7 +58,8 @@ std::string why_slower(const Timeline& best, const Timeline& other) {
   std::stable_sort(terms.begin(), terms.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
   const double slower = static_cast<double>(to_ns(other.step_time, other.base) - to_ns(best.step_time, best.base));
-  std::string text = time_text(std::llround(slower)) + " slower; per device on average";
+  std::string text =
+      time_text(std::llround(std::abs(slower))) + (slower < 0 ? " faster" : " slower") + "; per device on average";
   std::size_t shown = 0;
   for (const auto& [ns, what] : terms) {
     const auto whole = std::llround(ns);
@@ -73,6 +76,7 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
     const PlacedRun run = placed_run(shown_schedule(score.plan, plan.stages), plan.stages);
     Timeline timeline =
         simulate(lower(run.schedule, run.costs, &plan.stages.pipeline, run.lowering), {.transfers = run.transfers});
+    fill_needs(question, score.plan, timeline);
     timeline.schedule = plan.schedule.name;
     timeline.machine = question.network.name + " on " + question.cluster.name + ", layers " +
                        to_string(score.plan.partition) + "; " + rates_text(question.used_rates());
@@ -81,13 +85,13 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
   HtmlReport report{.title = "Plan of " + question.network.name + " on " + question.cluster.name};
   report.note =
       "The best " + std::to_string(timelines.size()) + " plans of different kinds, of " +
-      std::to_string(answer.simulated) + " simulated. The fastest is " +
+      std::to_string(answer.simulated) + " simulated. The first one is " +
       (answer.exhausted      ? "proved optimal."
        : answer.unpriced > 0 ? "not proved optimal: the limit cut the search short."
                              : "not proved optimal: at most " + percent_text(answer.gap()) + " less is possible.");
   for (std::size_t at = 0; at < timelines.size(); ++at) {
     HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
-    section.note = cost_line(question, answer.best[at]);
+    section.note = need_text(plan_need(question, answer.best[at])) + "; " + cost_line(question, answer.best[at]);
     const std::string stale = staleness_line(question, answer.best[at].plan);
     if (!stale.empty())
       section.note += "; step " + time_text(answer.best[at].step_ns) + " in the steady state, " + stale;

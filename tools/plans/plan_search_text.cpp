@@ -72,15 +72,11 @@ std::string utilization_line(const PlanQuestion& question, const ScoredPlan& sco
          " of its peak (model FLOPs utilization)";
 }
 
-/// Tensors alone, as the simulator counts them; and all that the device needs, against its memory.
+/// All that the fullest device needs, against its memory.
 void add_memory(const PlanQuestion& question, const SimulatedPlan& simulated, TextTable& table) {
   const ScoredPlan& best = simulated.score;
-  const std::string rank = " on pipeline rank " + std::to_string(best.worst_place);
-  table.add_row({"peak memory", bytes_text(best.peak_bytes) + " of tensors" + rank});
-  if (const auto need = plan_need(question, best)) {
-    table.add_row({"", bytes_text(need->needed_bytes) + " with context, libraries and the allocator's headroom"});
-    table.add_row({"", need_text(*need)});
-  }
+  table.add_row(
+      {"memory", need_text(plan_need(question, best)) + ", on pipeline rank " + std::to_string(best.worst_place)});
   const std::string largest = plan_largest(question, simulated);
   if (!largest.empty()) table.add_row({"largest", largest});
 }
@@ -90,11 +86,20 @@ bool cuts_inside_layers(const Network& network, const Partition& partition) {
   return has_decoders && layer_counts(network, partition).empty();
 }
 
+/// A faster plan that stands second, since its memory is tight; nullptr where there is none.
+const ScoredPlan* tight_plan(const PlanAnswer& answer) {
+  const bool faster = answer.best.size() > 1 && answer.best[1].step_ns < answer.best[0].step_ns;
+  return faster ? &answer.best[1] : nullptr;
+}
+
 std::string proof_text(const PlanAnswer& answer) {
-  if (answer.exhausted) return "proved: no plan in the search space is faster";
+  const bool tight = tight_plan(answer) != nullptr;
+  if (answer.exhausted) {
+    return std::string("proved: no plan ") + (tight ? "that fits" : "in the search space") + " is faster";
+  }
   if (answer.unpriced > 0) return "how much less is possible is not known";
-  return "at most " + percent_text(answer.gap()) + " less time is possible (lower bound " + time_text(answer.bound_ns) +
-         ")";
+  return "at most " + percent_text(answer.gap()) + " less time is possible" + (tight ? " in a plan that fits" : "") +
+         " (lower bound " + time_text(answer.bound_ns) + ")";
 }
 
 /// What a limit left undone; empty where none did.
@@ -104,6 +109,19 @@ std::string cut_short_text(const PlanAnswer& answer) {
            " not priced, and nothing is proved about their plans";
   }
   return answer.cut_short ? "cut short by the limit: more time may find a faster plan" : "";
+}
+
+std::string tight_text(const PlanQuestion& question, const PlanAnswer& answer) {
+  const ScoredPlan* tight = tight_plan(answer);
+  if (tight == nullptr) return {};
+  const double share = static_cast<double>(tight->step_ns) / static_cast<double>(answer.best.front().step_ns);
+  return time_text(tight->step_ns) + ", " + percent_text(1 - share) + " less: " + plan_line(tight->plan) + "; " +
+         need_text(plan_need(question, *tight));
+}
+
+std::string space_text(const PlanQuestion& question) {
+  if (question.runtime != nullptr) return "only what " + std::string(question.runtime->title) + " runs";
+  return question.for_systems ? "only what some system runs; --all searches all schedules" : "";
 }
 
 std::string figures(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& simulated) {
@@ -122,6 +140,10 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   }
   const std::string stale = staleness_line(question, best.plan);
   if (!stale.empty()) table.add_row({"staleness", stale});
+  table.add_row({"runs in", plan_systems_text(question, best.plan)});
+  if (const std::string tight = tight_text(question, answer); !tight.empty()) {
+    table.add_row({"tight", tight});
+  }
   table.add_row(
       {"devices", std::to_string(best.plan.num_devices()) + " of " + std::to_string(question.cluster.devices.size())});
   if (!is_natural(best.plan.order)) table.add_row({"device order", order_text(best.plan.order)});
@@ -147,6 +169,7 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
                        (answer.seeded > 0 ? " (" + std::to_string(answer.seeded) + " of published planners)" : "") +
                        ", " + count(answer.setups, "combination", "combinations") + " of degrees, of which " +
                        std::to_string(answer.without_memory) + " cannot fit in memory"});
+  if (const std::string space = space_text(question); !space.empty()) table.add_row({"", space});
   if (const std::string cut = cut_short_text(answer); !cut.empty()) table.add_row({"", cut});
   return table.to_string();
 }
@@ -217,8 +240,10 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
                                  {"zero", '>'},
                                  {"step time", '>'},
                                  {"bubble", '>'},
-                                 {"of tensors", '>', "peak memory"},
+                                 {"needed", '>', "memory"},
+                                 {"", '<'},
                                  {"per million " + std::string(question.unit()), '>', cost_unit(question)}});
+  columns.push_back({"runs in"});
   const bool shared = std::ranges::any_of(plans, [](const ScoredPlan& each) { return !each.plan.shares.empty(); });
   if (shared) columns.push_back({"of copies", '<', "shares"});
   if (stale) columns.push_back({"of the weights", '>', "age"});
@@ -227,6 +252,7 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
     const ScoredPlan& score = plans[at];
     const PipelinePlan& plan = score.plan;
     const Parallelism& job = plan.parallelism;
+    const MemoryNeed need = plan_need(question, score);
     std::vector<std::string> row{std::to_string(plan.num_devices()), std::to_string(plan.length())};
     for (const auto& [name, degree] : degrees) {
       row.push_back(degree == &Parallelism::tensor ? tensor_text(plan) : std::to_string(job.*degree));
@@ -235,9 +261,10 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
              plan.schedule, std::to_string(plan.stages_per_place()), std::to_string(plan.microbatches),
              std::to_string(job.microbatch_size), std::string(recompute_word(job.recompute)),
              std::to_string(static_cast<int>(job.zero)), time_text(score.step_ns), percent_text(score.bubble_fraction),
-             bytes_text(score.peak_bytes), cost_text(score, question)}) {
+             bytes_text(need.needed_bytes), std::string(verdict_word(need.verdict())), cost_text(score, question)}) {
       row.push_back(std::move(cell));
     }
+    row.push_back(plan_systems_text(question, plan));
     if (shared) row.push_back(plan.shares.empty() ? "" : shares_text(plan));
     if (stale) row.push_back(ages_text(delays[at], &StageDelays::forward));
     table.add_row(std::move(row));

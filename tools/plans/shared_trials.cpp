@@ -15,7 +15,8 @@ TrialJson trial_to_json(const PlanTrial& trial) {
   TrialJson score;
   if (trial.score) {
     const ScoredPlan& of = *trial.score;
-    score = {of.step_ns, of.peak_bytes, of.excess_bytes, of.worst_place, of.bubble_fraction, of.price_per_hour};
+    score = {of.step_ns,         of.peak_bytes,     of.excess_bytes, of.worst_place,
+             of.bubble_fraction, of.price_per_hour, of.worst_bytes};
   }
   const MadeChoices& made = trial.made;
   const TrialJson choices{made.recompute,
@@ -37,6 +38,7 @@ PlanTrial trial_from_json(const TrialJson& json) {
                              .peak_bytes = score[1].get<std::int64_t>(),
                              .excess_bytes = score[2].get<std::int64_t>(),
                              .worst_place = score[3].get<std::int32_t>(),
+                             .worst_bytes = score[6].get<std::int64_t>(),
                              .bubble_fraction = score[4].get<double>(),
                              .price_per_hour = score[5].get<double>()};
   }

@@ -102,7 +102,7 @@ class RunData {
                  {"tensors", std::move(tensors)}};
     if (device.slowed != 0) summary["slowed"] = ns(device.slowed);
     if (device.need) {
-      summary["need"] = {{"verdict", kMemoryVerdictNames[static_cast<std::size_t>(device.need->verdict())]},
+      summary["need"] = {{"verdict", verdict_word(device.need->verdict())},
                          {"bytes", device.need->needed_bytes},
                          {"limit", device.need->limit_bytes}};
     }

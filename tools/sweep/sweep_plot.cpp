@@ -30,23 +30,22 @@ class PlottedPoints {
       links_.push_back(result.timeline ? "#section-" + std::to_string(section++) : "");
       if (!result.figures) continue;
       jobs_ = jobs_ || result.point.job.any();
-      bytes_ = bytes_ || result.figures->peak_memory_bytes > 0;
+      bytes_ = bytes_ || memory_bytes(*result.figures) > 0;
     }
   }
 
   PlotAxis memory_axis() const {
-    return {.title = bytes_ ? "peak memory of the fullest device, GiB"
+    return {.title = bytes_ ? "memory that the fullest device needs, GiB"
                             : "peak of the fullest device, in activations of 1/p of the model"};
   }
   PlotAxis slowness_axis() const { return {.title = jobs_ ? "step time, ms" : "bubble, %"}; }
 
   Dot at(std::size_t i) const {
     const SweepFigures& figures = *results_[i].figures;
-    return {
-        .memory = bytes_ ? static_cast<double>(figures.peak_memory_bytes) / kPlottedGib : figures.peak_device_stashes,
-        .slowness = jobs_ ? figures.step_time_ns / 1e6 : 100 * figures.bubble_fraction,
-        .name = sweep_title(results_[i].point),
-        .link = links_[i]};
+    return {.memory = bytes_ ? static_cast<double>(memory_bytes(figures)) / kPlottedGib : figures.peak_device_stashes,
+            .slowness = jobs_ ? figures.step_time_ns / 1e6 : 100 * figures.bubble_fraction,
+            .name = sweep_title(results_[i].point),
+            .link = links_[i]};
   }
 
  private:

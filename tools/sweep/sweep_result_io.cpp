@@ -31,7 +31,7 @@ ResultJson figures_to_json(const SweepFigures& figures) {
     const auto& interval = figures.*member;
     intervals.push_back(interval ? ResultJson{interval->low, interval->high} : ResultJson());
   }
-  return {doubles, known, intervals, figures.updates, figures.peak_memory_bytes};
+  return {doubles, known, intervals, figures.updates, figures.peak_memory_bytes, figures.needed_bytes};
 }
 
 SweepFigures figures_from_json(const ResultJson& json) {
@@ -46,6 +46,7 @@ SweepFigures figures_from_json(const ResultJson& json) {
   }
   figures.updates = json[3].get<std::int64_t>();
   figures.peak_memory_bytes = json[4].get<std::int64_t>();
+  figures.needed_bytes = json[5].get<std::int64_t>();
   return figures;
 }
 
@@ -59,6 +60,7 @@ std::string sweep_results_to_bytes(const std::vector<SweepResult>& results) {
                    {"semantics", semantics},
                    {"figures", result.figures ? figures_to_json(*result.figures) : ResultJson()},
                    {"fits", result.fits},
+                   {"verdict", result.verdict},
                    {"error", result.error},
                    {"cannot_run", result.cannot_run},
                    {"stands_on", result.stands_on},
@@ -77,6 +79,7 @@ std::vector<SweepResult> sweep_results_from_bytes(std::string_view bytes) {
     result.semantics = kSemantics[json["semantics"].get<std::size_t>()];
     if (!json["figures"].is_null()) result.figures = figures_from_json(json["figures"]);
     result.fits = json["fits"].get<bool>();
+    result.verdict = json["verdict"].get<MemoryVerdict>();
     result.error = json["error"].get<std::string>();
     result.cannot_run = json["cannot_run"].get<bool>();
     result.stands_on = json["stands_on"].get<std::string>();

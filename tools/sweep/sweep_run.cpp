@@ -36,6 +36,13 @@ std::string_view semantics_of(const Schedule& schedule) {
   return synchronous ? "synchronous" : "asynchronous";
 }
 
+/// Forward and backward of one microbatch through all stages.
+Rational work_of(const StageCosts& costs) {
+  Ticks all = 0;
+  for (const StageTimes& stage : costs.times) all += stage.f + stage.b;
+  return {all, costs.base.ticks_per_ns};
+}
+
 SweepFigures figures_of(const Timeline& timeline, double share) {
   const auto ns = [&](Ticks ticks) {
     return static_cast<double>(ticks) / static_cast<double>(timeline.base.ticks_per_ns);
@@ -57,6 +64,7 @@ SweepFigures figures_of(const Timeline& timeline, double share) {
     figures.peak_memory_bytes = std::max(figures.peak_memory_bytes, device.peak_memory_bytes);
   }
   figures.peak_device_stashes = figures.peak_activations * share;
+  figures.needed_bytes = most_needed(timeline);
   return figures;
 }
 
@@ -158,8 +166,9 @@ class PointRun {
     result_.semantics = semantics_of(schedule);
     PricedPipeline priced = price(source_, schedule);
     result_.stands_on = priced.stands_on;
+    if (source_.units() != nullptr) result_.work = work_of(priced.costs);
     const MemoryLimit limit = parse_memory_limit(costs_, priced.costs, schedule);
-    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, plan_.simulation.rules());
+    const PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, plan_.rules);
     SimOptions options = run.rules.simulation(run.schedule);
     options.spans = options.memory_curve = options.stash_curve = plan_.keep_timelines;
     std::vector<SweepFigures> runs;
@@ -168,12 +177,13 @@ class PointRun {
       ++options.seed;
       if (runs.size() > 1) return;
       result_.fits = plumb::fits(timeline, limit);
+      result_.verdict = memory_verdict(timeline, limit);
       if (plan_.keep_timelines) result_.timeline = std::move(timeline);
     };
     if (run.schedule.policy) {  // every run decides anew
       for (std::int64_t k = 0; k < plan_.runs; ++k) {
         PreparedRun undecided = run;
-        undecided.rules.seed = options.seed;
+        undecided.rules.seed = static_cast<std::int64_t>(options.seed);
         const OrderedRun decided = decide_order(std::move(undecided));
         result_.decided_without_contention = decided.without_contention;
         take(predict(decided.run, program_of(decided.run, options), limit, options));

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "models/ground/rational.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/options/sweep_grid.hpp"
 
 namespace plumb {
@@ -17,7 +18,7 @@ namespace plumb {
 /// What all simulations of a sweep share.
 struct SweepPlan {
   CostArguments costs;  ///< a point replaces `--cost`, `--memory-limit` and the degrees with its own
-  SimulationArguments simulation;
+  RunRules rules;
   CostSource source = {};       ///< of `costs`
   std::int64_t runs = 1;        ///< with jitter: simulations per point, with consecutive seeds
   bool keep_timelines = false;  ///< for a page
@@ -43,17 +44,26 @@ struct SweepFigures {
   std::optional<double> model_flops_utilization;
   double peak_activations = 0;                   ///< of the fullest device, in stashes of one stage (or --memory units)
   double peak_device_stashes = 0;                ///< the same in stashes of 1/p of the model, so that chunks compare
-  std::int64_t peak_memory_bytes = 0;            ///< of the fullest device; 0: not known
+  std::int64_t peak_memory_bytes = 0;            ///< tensors of the fullest device; 0: not known
+  std::int64_t needed_bytes = 0;                 ///< with all that is held beside them; 0: not known
   std::optional<Interval> makespan_interval_ns;  ///< with several runs
   std::optional<Interval> bubble_interval;
 };
+
+/// What tables show of the memory: what the fullest device needs, or where that is not known its tensors.
+inline std::int64_t memory_bytes(const SweepFigures& figures) {
+  return figures.needed_bytes > 0 ? figures.needed_bytes : figures.peak_memory_bytes;
+}
 
 /// The result of one point of a sweep: its figures, or why there are none.
 struct SweepResult {
   SweepPoint point;
   std::string_view semantics;  ///< "synchronous", "asynchronous" or "forward": what may be compared
+  /// With abstract costs: what all stages together take for one microbatch, in ns. Only equals may be compared.
+  Rational work = {};
   std::optional<SweepFigures> figures;
-  bool fits = true;                         ///< in memory
+  bool fits = true;  ///< no more memory is expected than there is
+  MemoryVerdict verdict{};
   std::string error;                        ///< empty when there are figures
   bool cannot_run = false;                  ///< the error is that the schedule cannot run, and no mistake of the input
   std::string stands_on;                    ///< what the times of a network rest on (`standing_text`)

@@ -41,7 +41,8 @@ constexpr std::string_view kSweepHeader =
     "schedule,p,m,v,cost,memory_limit,tp,cp,ep,dp,zero,microbatch_size,recompute,updates,makespan_ns,step_time_ns,"
     "longest_device_span_ns,bubble_fraction,"
     "bubble_rate,utilization,samples_per_s,tokens_per_s,model_flops_utilization,peak_activations,peak_device_stashes,"
-    "peak_memory_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,error,semantics\n";
+    "peak_memory_bytes,needed_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,verdict,"
+    "error,semantics\n";
 
 std::string interval_text(double value, const std::optional<Interval>& interval, std::string (*text)(double)) {
   return interval ? text(value) + " (" + text(interval->low) + " - " + text(interval->high) + ")" : text(value);
@@ -86,8 +87,8 @@ std::string sweep_table(const std::vector<SweepResult>& results) {
       cells.push_back(interval_text(figures.bubble_fraction, figures.bubble_interval, share_text));
       cells.push_back(share_text(figures.utilization));
       cells.push_back(number_text(figures.peak_device_stashes));
-      cells.push_back(figures.peak_memory_bytes > 0 ? bytes_text(figures.peak_memory_bytes) : "-");
-      if (!result.fits) cells.push_back("does not fit in memory");
+      cells.push_back(memory_bytes(figures) > 0 ? bytes_text(memory_bytes(figures)) : "-");
+      if (result.verdict > MemoryVerdict::kFits) cells.emplace_back(verdict_word(result.verdict));
     }
     table.add_row(std::move(cells));
   }
@@ -135,11 +136,13 @@ std::string sweep_csv_row(const SweepResult& result) {
                                                     exact_text(f.peak_activations),
                                                     exact_text(f.peak_device_stashes),
                                                     std::to_string(f.peak_memory_bytes),
+                                                    std::to_string(f.needed_bytes),
                                                     bound(f.makespan_interval_ns, &Interval::low),
                                                     bound(f.makespan_interval_ns, &Interval::high),
                                                     bound(f.bubble_interval, &Interval::low),
                                                     bound(f.bubble_interval, &Interval::high),
                                                     result.fits ? "true" : "false",
+                                                    std::string(verdict_word(result.verdict)),
                                                     "",
                                                     std::string(result.semantics)}) {
     cells.push_back(std::move(text));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/ground/error.hpp"
-#include "tools/options/order_arguments.hpp"
+#include "tools/options/order_options.hpp"
 #include "tools/sweep/sweep_pareto.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
@@ -19,9 +19,14 @@ void check_sweep(const std::vector<SweepResult>& results) {
 
 std::string sweep_text(const std::vector<SweepResult>& results) {
   constexpr std::size_t kMostRows = 60;
-  std::string text = results.size() <= kMostRows
-                         ? sweep_table(results)
-                         : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
+  std::string text;
+  if (!have_equal_work(results)) {
+    text =
+        "These schedules do unequal work (costs per stage, or of a head that only some have):\n"
+        "the best choices compare only those that do the same.\n\n";
+  }
+  text += results.size() <= kMostRows ? sweep_table(results)
+                                      : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
   const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
   const bool fits = std::ranges::any_of(results, [](const SweepResult& each) { return each.figures && each.fits; });
   if (results.size() > 1 && fits) {

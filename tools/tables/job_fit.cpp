@@ -22,20 +22,12 @@ std::size_t fullest_device(const Timeline& timeline) {
 }  // namespace
 
 std::string need_text(const MemoryNeed& need) {
-  const std::int64_t apart = std::abs(need.limit_bytes - need.needed_bytes);
-  const std::string of =
-      bytes_text(apart) + (need.fits() ? " below" : " above") + " the limit of " + bytes_text(need.limit_bytes);
-  switch (need.verdict()) {
-    case MemoryVerdict::kUnknown:
-      return "the memory of the device is not known";
-    case MemoryVerdict::kFits:
-      return "fits with " + bytes_text(apart) + " of " + bytes_text(need.limit_bytes) + " to spare";
-    case MemoryVerdict::kAtEdge:
-      return "at the edge: " + of + "; within the error that was measured it needs " + bytes_text(need.least_bytes) +
-             " to " + bytes_text(need.most_bytes);
-    default:
-      return "does not fit: " + of;
-  }
+  const std::string range = need.least_bytes < need.most_bytes
+                                ? " (" + bytes_text(need.least_bytes) + " to " + bytes_text(need.most_bytes) + ")"
+                                : "";
+  const std::string needs = "needs " + bytes_text(need.needed_bytes) + range;
+  if (need.verdict() == MemoryVerdict::kUnknown) return needs + "; the memory of the device is not known";
+  return std::string(verdict_word(need.verdict())) + ": " + needs + " of " + bytes_text(need.limit_bytes);
 }
 
 std::string largest_text(const DeviceSummary& device) {
@@ -86,30 +78,27 @@ std::string fit_text(const Timeline& timeline, const KernelRates& rates) {
 
 namespace {
 
-/// "device 0: does not fit: the peak of 5 stash units is 2 above the limit of 3".
-std::string over_text(const std::string& peak, const std::string& above, const std::string& limit) {
-  return "does not fit: the peak of " + peak + " is " + above + " above the limit of " + limit;
+/// "does not fit: the peak of 5 stash units is 2 above the limit of 3".
+std::string stashes_over_text(double peak, const MemoryLimit& limit) {
+  const std::string unit = limit.stash_share == 1 ? " stash units"
+                           : limit.per_stage      ? " stashes of one stage"
+                                                  : " stashes of 1/p of the model";
+  return "does not fit: the peak of " + number_text(peak) + unit + " is " + number_text(peak - *limit.value) +
+         " above the limit of " + number_text(*limit.value);
 }
 
 }  // namespace
 
-std::vector<std::string> memory_findings(const Timeline& timeline, const PricedPipeline& priced,
-                                         const MemoryLimit& limit) {
+std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryLimit& limit) {
   std::vector<std::string> findings;
   for (std::size_t d = 0; d < timeline.devices.size(); ++d) {
     if (fits(timeline, d, limit)) continue;
     const DeviceSummary& device = timeline.devices[d];
     std::string what;
     if (!device.need) {
-      const double peak = device.peak_activations * (limit.per_device ? limit.stash_share : 1);
-      const std::string unit = limit.per_device ? " stashes of 1/p of the model" : " stash units";
-      what = over_text(number_text(peak) + unit, number_text(peak - *limit.value), number_text(*limit.value));
-    } else if (priced.rates) {
-      what = need_text(*device.need);
+      what = stashes_over_text(device.peak_activations * (limit.per_stage ? 1 : limit.stash_share), limit);
     } else {
-      what = over_text(bytes_text(device.need->needed_bytes),
-                       bytes_text(device.need->needed_bytes - device.need->limit_bytes),
-                       bytes_text(device.need->limit_bytes));
+      what = need_text(*device.need);
     }
     findings.push_back("device " + std::to_string(d) + ": " + what);
   }

@@ -23,7 +23,7 @@ struct DeviceNeed {
   MemoryNeed need{};        ///< their sum
 };
 
-/// "fits with 3 GiB of 80 GiB to spare", "at the edge: ...", "does not fit: ...".
+/// "tight: needs 70 GiB (64 to 82 GiB) of 79 GiB": the verdict, what is expected, within the error that was measured.
 std::string need_text(const MemoryNeed& need);
 
 /// The three largest tensors at the peak of a device, or classes of memory where tensors are not known.
@@ -35,9 +35,8 @@ DeviceNeed device_need(const Timeline& timeline, std::size_t device, const Kerne
 /// The parts of the fullest device, its largest tensors, and whether it fits.
 std::string fit_text(const Timeline& timeline, const KernelRates& rates);
 
-/// One line per device that needs more than its limit: "device 0: does not fit: ...". Of a run of `priced` whose memory
-/// is noted (`fill_memory`).
-std::vector<std::string> memory_findings(const Timeline& timeline, const PricedPipeline& priced,
-                                         const MemoryLimit& limit);
+/// One line per device that needs more than its limit: "device 0: does not fit: ...". Of a run whose memory is noted
+/// (`fill_memory`).
+std::vector<std::string> memory_findings(const Timeline& timeline, const MemoryLimit& limit);
 
 }  // namespace plumb

@@ -33,6 +33,17 @@ std::string degrees_text(const LaunchJob& job) {
 
 }  // namespace
 
+std::string launch_first_text(const LaunchJob& job) {
+  std::string text;
+  if (job.batch_assumed) {
+    text += "assumed: the batch, one microbatch of every data-parallel rank: the file says none (-m N is another)\n";
+  }
+  for (const LaunchNote& note : job.notes) {
+    if (note.kind == Note::kDecides) text += "assumed: " + note.text + "\n";
+  }
+  return text;
+}
+
 std::string launch_text(const LaunchJob& job) {
   const Parallelism& ranks = job.parallelism;
   TextTable table({{"job"}, {job.source}});
@@ -52,7 +63,7 @@ std::string launch_text(const LaunchJob& job) {
   const std::string format(half ? "fp16" : kMatrixFormatNames[static_cast<std::size_t>(ranks.format)]);
   table.add_row({"products", format + (ranks.precision.activation_bytes == 4 ? " (32 bits)" : "")});
   table.add_row({"recomputed", recompute.empty() ? "none" : recompute});
-  return table.to_string();
+  return launch_first_text(job) + table.to_string();
 }
 
 std::string launch_notes_text(const LaunchJob& job) {

@@ -7,7 +7,10 @@
 
 namespace plumb {
 
-/// What a launch file means, in a table: system, degrees, batch, stages.
+/// What was assumed that decides the prediction, a line each; empty: nothing.
+std::string launch_first_text(const LaunchJob& job);
+
+/// That, and what a launch file means, in a table: system, degrees, batch, stages.
 std::string launch_text(const LaunchJob& job);
 
 /// What the prediction does not take as the file says it, by class; names without effect only as a number.

@@ -105,6 +105,7 @@ std::string figures_text(const Timeline& timeline) {
 std::string devices_text(const Timeline& timeline) {
   std::vector<std::size_t> causes;
   bool has_memory = false;
+  bool needs = false;
   bool slowed = false;
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
     const auto occurs = [&](const DeviceSummary& device) { return device.idle_causes[c] != 0; };
@@ -112,6 +113,7 @@ std::string devices_text(const Timeline& timeline) {
   }
   for (const DeviceSummary& device : timeline.devices) {
     has_memory |= device.peak_memory_bytes != 0;
+    needs |= device.need.has_value();
     slowed |= device.slowed != 0;
   }
   std::vector<TextTable::Column> columns{{"device", '>'}, {"busy", '>'}};
@@ -121,7 +123,8 @@ std::string devices_text(const Timeline& timeline) {
     columns.push_back({std::string(kIdleCauseTitles[cause]), '>', "idle:"});
   }
   columns.push_back({"stashes", '>', "peak"});
-  if (has_memory) columns.push_back({"tensors", '>', "peak"});
+  if (has_memory)
+    columns.push_back(needs ? TextTable::Column{"needs", '>'} : TextTable::Column{"tensors", '>', "peak"});
   TextTable table(std::move(columns));
   for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];
@@ -134,7 +137,7 @@ std::string devices_text(const Timeline& timeline) {
     cells.push_back(time_of(device.idle, timeline));
     for (const std::size_t cause : causes) cells.push_back(time_of(device.idle_causes[cause], timeline));
     cells.push_back(number_text(device.peak_activations));
-    if (has_memory) cells.push_back(bytes_text(device.peak_memory_bytes));
+    if (has_memory) cells.push_back(bytes_text(device.need ? device.need->needed_bytes : device.peak_memory_bytes));
     table.add_row(std::move(cells));
   }
   return table.to_string() + more_devices(timeline.devices.size());

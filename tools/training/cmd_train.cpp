@@ -18,7 +18,7 @@
 #include "tools/formats/findings.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/order_arguments.hpp"
+#include "tools/options/order_options.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/tables/delays_text.hpp"

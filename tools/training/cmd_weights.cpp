@@ -84,7 +84,7 @@ ExitStatus run_weights(const CommandLine& command_line) {
   WeightsArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
   static constexpr std::array<std::string_view, 2> kActions{"export", "list"};
-  const bool lists = choice<int>(kActions, "action", arguments.action) == 1;
+  const bool lists = enumerator<int>(kActions, "action", arguments.action) == 1;
   if (arguments.network.empty())
     throw Error("weights: the model is missing, expected --network NAME, such as gpt-tiny");
   const Network network = load_network(arguments.network);
@@ -94,7 +94,7 @@ ExitStatus run_weights(const CommandLine& command_line) {
     return ExitStatus::kDone;
   }
   if (arguments.output.empty()) throw Error("weights: the file to write is missing, expected -o FILE");
-  const auto numbers = choice<NumberType>(kNumberTypes, "type of numbers", arguments.numbers);
+  const auto numbers = enumerator<NumberType>(kNumberTypes, "type of numbers", arguments.numbers);
   write_weights(arguments.output, network, names, values_of(arguments, network, numbers), numbers);
   return ExitStatus::kDone;
 }

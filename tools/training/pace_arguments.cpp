@@ -8,6 +8,7 @@
 #include "models/ground/text_file.hpp"
 #include "models/sources/profile.hpp"
 #include "tools/formats/run_profile_document.hpp"
+#include "tools/options/run_options.hpp"
 #include "trainer/backends/backends.hpp"
 
 namespace plumb {
@@ -46,9 +47,9 @@ void refuse_with_others(const PaceArguments& given) {
   const std::string why = ": applies to runs with given times, expected --backend paced with it";
   const std::array<std::pair<bool, const char*>, 6> options{
       {{!given.cluster.empty(), "--cluster"},
-       {given.messages.runtime != SimulationArguments().runtime, "--runtime"},
-       {!given.messages.transfers.empty(), "--transfers"},
-       {!given.messages.receives.empty(), "--receives"},
+       {!given.messages.runtime.empty(), "--runtime"},
+       {given.messages.transfers.has_value(), "--transfers"},
+       {given.messages.receives.has_value(), "--receives"},
        {given.messages.send_buffers.has_value(), "--send-buffers"},
        {given.dilation.has_value(), "--dilation"}}};
   for (const auto& [is_given, name] : options) {
@@ -80,7 +81,7 @@ void PaceArguments::add_to(OptionTable& parser) {
             "devices and links: with --network instead of --cost, the times that actions take there")
       .real("dilation", dilation, {1e-6, 1e6},
             "real time for given time: at 10 a forward of 1 ms takes 10 ms, and counts as 1 ms (default: 1)");
-  messages.add_messages_to(parser);
+  add_messages_to(parser, messages);
 }
 
 void PaceArguments::complete(CostArguments& costs, TrainArguments& training) const {
@@ -113,11 +114,11 @@ void PaceArguments::complete(CostArguments& costs, TrainArguments& training) con
 void PaceArguments::apply(const PricedPipeline& input, const Schedule& schedule, TrainOptions& options) const {
   if (input.partition) options.model.partition = *input.partition;
   options.execution.cluster = input.cluster_pointer();
-  options.execution.lowering = messages.rules().lowering(schedule);
+  options.execution.lowering = messages.lowering(schedule);
   StageCosts costs = input.costs;
   costs.runtime = {};  // its own host and calls are real
   options.execution.pace = PaceOptions{.costs = std::move(costs),
-                                       .transfers = messages.rules().simulation(schedule).transfers,
+                                       .transfers = messages.simulation(schedule).transfers,
                                        .dilation = dilation.value_or(1)};
 }
 

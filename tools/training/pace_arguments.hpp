@@ -6,8 +6,8 @@
 
 #include "models/network/network.hpp"
 #include "schedules/document/schedule.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/simulation_arguments.hpp"
 #include "tools/training/train_arguments.hpp"
 
 namespace plumb {
@@ -15,7 +15,7 @@ namespace plumb {
 /// Options of the back end paced: the machine that a run behaves as, how messages travel, and how slowly.
 struct PaceArguments {
   std::string cluster;
-  SimulationArguments messages;
+  RunRules messages;
   std::optional<double> dilation;
 
   /// Declares the options; this object must outlive the parsing.

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> kComputedBy{"own", "cudnn", "fastest"}
 /// Who computes `name`, kept in the file `table` where there is one.
 ComputedBy computed_by(const std::string& given, const std::string& name, const std::string& table,
                        const std::string& table_name) {
-  const auto by = choice<ComputedBy>(kComputedBy, name, given.empty() ? "own" : given);
+  const auto by = enumerator<ComputedBy>(kComputedBy, name, given.empty() ? "own" : given);
   if (by == ComputedBy::kFastest && table.empty()) {
     throw Error("--" + name + " fastest: times differ from run to run, and so would the bits; expected --" +
                 table_name + " with it");
@@ -96,7 +96,7 @@ void StreamArguments::check(const Backend& backend, std::string_view executor) c
 StreamOptions StreamArguments::options(const Backend& backend, std::string_view executor) const {
   check(backend, executor);
   StreamOptions options;
-  options.mode = choice<PartitionMode>(kModes, "mode", mode.empty() ? std::string(kModes.front()) : mode);
+  options.mode = enumerator<PartitionMode>(kModes, "mode", mode.empty() ? std::string(kModes.front()) : mode);
   options.sms = static_cast<std::int32_t>(sms.value_or(0));
   options.gpus = static_cast<std::int32_t>(gpus.value_or(1));
   options.link_latency_s = link_latency_us.value_or(0) * 1e-6;

@@ -41,7 +41,7 @@ constexpr std::int64_t kHeldOutPart = 10;
 
 LearningRateOptions learning_rate_options(const TrainArguments& arguments, std::int64_t steps) {
   LearningRateOptions options;
-  options.kind = choice<LearningRateKind>(kDecays, "learning-rate schedule", arguments.decay);
+  options.kind = enumerator<LearningRateKind>(kDecays, "learning-rate schedule", arguments.decay);
   options.base = arguments.learning_rate.value_or(options.base);
   options.warmup = arguments.warmup.value_or(options.warmup);
   options.total = steps;
@@ -118,13 +118,15 @@ Partition ModelArguments::cut(const Network& of, std::int32_t num_stages) const 
 
 OptimizerOptions ModelArguments::optimizer_options() const {
   OptimizerOptions options;
-  options.kind = choice<OptimizerKind>(kOptimizers, "optimizer", optimizer);
+  options.kind = enumerator<OptimizerKind>(kOptimizers, "optimizer", optimizer);
   options.momentum = momentum.value_or(options.momentum);
   options.weight_decay = weight_decay.value_or(options.weight_decay);
   return options;
 }
 
-NumberType ModelArguments::number_type() const { return choice<NumberType>(kNumberNames, "type of numbers", numbers); }
+NumberType ModelArguments::number_type() const {
+  return enumerator<NumberType>(kNumberNames, "type of numbers", numbers);
+}
 
 std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const {
   if (const LayerSpec* pixels = find_kind(of, LayerKind::kPixels)) {
@@ -190,7 +192,7 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
   options.optimization.learning_rate = learning_rate_options(*this, steps);
   if (clip_norm && *clip_norm == 0) throw Error("--clip-norm: expected a norm above 0");
   options.optimization.clip_norm = clip_norm.value_or(0);
-  if (!clip.empty()) options.optimization.clip_scope = choice<ClipScope>(kClips, "scope of the clipping", clip);
+  if (!clip.empty()) options.optimization.clip_scope = enumerator<ClipScope>(kClips, "scope of the clipping", clip);
   if (!clip.empty() && !clip_norm) throw Error("--clip: the norm is missing, expected --clip-norm X with it");
   options.optimization.steps = steps;
   options.observation.evaluation = {

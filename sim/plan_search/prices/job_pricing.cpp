@@ -74,14 +74,6 @@ void set_choices(JobPriceBook& book, const Parallelism& parallelism, const Parti
 
 }  // namespace
 
-std::int64_t usable_bytes(std::int64_t memory_bytes, const KernelRates& rates) {
-  if (memory_bytes == 0) return 0;
-  const std::int64_t room = memory_bytes - rates.context_bytes - rates.library_bytes;
-  auto usable = static_cast<std::int64_t>(static_cast<double>(room) / (1 + rates.memory_reserve));
-  while (usable > 0 && usable + std::llround(rates.memory_reserve * static_cast<double>(usable)) > room) --usable;
-  return std::max<std::int64_t>(1, usable);
-}
-
 StagePricing job_pricing(const Network& network, const Cluster& cluster, const std::optional<KernelRates>& rates,
                          const PricingLimits& limits) {
   if (is_profiled(network)) {
@@ -109,7 +101,7 @@ StagePricing job_pricing(const Network& network, const Cluster& cluster, const s
     stages.stage_update = job.stage_update;
     stages.runtime = limits.runtime;
     for (const DeviceSpec& device : stages.pipeline.devices) {
-      stages.usable_bytes.push_back(usable_bytes(limit_of(device, limits), job.rates));
+      stages.usable_bytes.push_back(largest_peak(limit_of(device, limits), job.rates, limits.margin));
     }
     price_host_copies(stages, limits.host_bytes_per_s);
     stages.price_per_hour = place_prices(*book->cluster(), parallelism, stages.pipeline.devices.size());

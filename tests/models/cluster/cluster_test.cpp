@@ -182,6 +182,12 @@ TEST_CASE("a cluster document that says something wrong is refused at the place"
         std::string::npos);
   CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "overrides": [{"device": 1}], )" + device)
             .find("overrides[0].device: expected an integer from 0 to 0, found 1") != std::string::npos);
+  for (const char* rate : {"0", "0.5"}) {
+    CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "host_link": {"latency_ns": 1, "bytes_per_s": 1e9,
+                              "host_bytes_per_s": )" +
+                          std::string(rate) + "}, " + device)
+              .find("host_link.host_bytes_per_s") != std::string::npos);
+  }
   CHECK(cluster_refusal(R"("nodes": 1, "devices_per_node": 1, "device": {"flops": 1})").find("unknown key 'flops'") !=
         std::string::npos);
 }
@@ -237,6 +243,22 @@ TEST_CASE("names of clusters ignore capital letters, dashes and underscores, wit
   CHECK_THROWS_WITH_AS(load_cluster("dgx-h100"), doctest::Contains("did you mean 'h100'"), Error);
   CHECK_THROWS_WITH_AS(load_cluster("tpu"), doctest::Contains("or a file that describes another one"), Error);
   CHECK_THROWS_WITH_AS(load_cluster("H101"), doctest::Contains("did you mean 'h100'"), Error);
+}
+
+TEST_CASE("no built-in cluster has its memory in decimal gigabytes, and each says what its capacity stands on") {
+  for (const std::string_view name : builtin_clusters()) {
+    if (name == "host") continue;
+    const Cluster cluster = load_cluster(std::string(name));
+    CAPTURE(name);
+    CHECK(cluster.source.find("; memory ") != std::string::npos);
+    for (const DeviceSpec& device : cluster.devices) CHECK(device.memory_bytes % 1'000'000'000 != 0);
+  }
+  const auto gib = [](const char* name) {
+    return static_cast<double>(load_cluster(name).devices.front().memory_bytes) / (1024.0 * 1024.0 * 1024.0);
+  };
+  CHECK(gib("h100") == doctest::Approx(79.11).epsilon(1e-4));
+  CHECK(gib("h200") == doctest::Approx(139.80).epsilon(1e-4));
+  CHECK(gib("mi355x") == doctest::Approx(287.98).epsilon(1e-4));
 }
 
 TEST_SUITE_END();

@@ -211,6 +211,10 @@ TEST_CASE("a job that does not divide is refused with one line") {
   CHECK_THROWS_AS(check_parallelism(load_network("resnet-50"), {.tensor = 2}), Error);
   CHECK_THROWS_AS(check_parallelism(load_network("mixtral-8x7b"), {.expert = 8, .data = 4}), Error);
   CHECK_THROWS_AS(check_parallelism(network, {.context = 3}), Error);
+  for (const Parallelism& none : std::vector<Parallelism>{{.tensor = 0}, {.context = 0}, {.expert = 0}, {.data = 0}}) {
+    CHECK_THROWS_WITH_AS(check_parallelism(network, none), "parallelism: expected degrees of at least 1, found 0",
+                         Error);
+  }
 }
 
 }  // namespace plumb

@@ -33,15 +33,6 @@ TEST_CASE("tiles and waves that are not full cost what full ones do") {
   CHECK(rates.gemm_share({.m = 256 * 108, .n = 128, .k = 4096}) == same_rate(0.4));
 }
 
-TEST_CASE("what fits leaves room for context, libraries and the allocator") {
-  KernelRates rates;
-  rates.memory_reserve = 0.25;
-  rates.context_bytes = 100;
-  rates.library_bytes = 200;
-  CHECK(rates.usable_bytes(1550) == 1000);
-  CHECK(rates.usable_bytes(10) == 0);
-}
-
 TEST_CASE("a measured shape answers as measured, its neighbours by their distance, and strangers by the model") {
   KernelRates rates;
   rates.gemm_efficiency = 0.6;

@@ -340,6 +340,70 @@ TEST_CASE("mistakes are told with their place") {
   CHECK_THROWS_AS(place_launch(job, 12), Error);
 }
 
+TEST_CASE("what is set from outside and nothing reads is refused with the nearest name") {
+  const std::string script =
+      "GPUS=${GPUS:-8}\nHOSTS=4\nheads=${heads:-4}\n"
+      "torchrun --nnodes $HOSTS --nproc_per_node $GPUS pretrain_gpt.py --num-layers 8 --hidden-size 64 "
+      "--num-attention-heads $heads --seq-length 16 --vocab-size 100 --micro-batch-size 1 --global-batch-size 64";
+  const auto set = [&](const char* name, const char* value) {
+    return read_launch(script, "x.sh", {.given = {{name, value}}});
+  };
+  CHECK(set("GPUS", "2").per_node == 2);
+  CHECK(set("heads", "2").network.has_value());
+  CHECK(set("num-layers", "4").network->layers.size() < set("num-layers", "8").network->layers.size());
+  CHECK(set("batch-size", "2").parallelism.microbatch_size == 2);  // an older name of micro-batch-size
+  CHECK(set("lr", "0.1").batch == 64);                             // has no effect by itself
+  CHECK_THROWS_WITH_AS(set("GPU", "2"), "--job-set: nothing reads 'GPU' of x.sh (did you mean 'GPUS'?)", Error);
+  CHECK_THROWS_WITH_AS(set("HOSTS", "2"), doctest::Contains("--job-set: nothing reads 'HOSTS' of x.sh"), Error);
+  CHECK_THROWS_WITH_AS(set("num_layer", "4"),
+                       "--job-set: nothing reads 'num_layer' of x.sh (did you mean 'num_layers'?)", Error);
+  CHECK_THROWS_WITH_AS(launch_of("llama3_405b.toml", {.given = {{"tensor_degree", "4"}}}),
+                       doctest::Contains("nothing reads 'tensor_degree'"), Error);
+  CHECK(launch_of("llama3_405b.toml", {.given = {{"tensor_parallel_degree", "4"}}}).parallelism.tensor == 4);
+  CHECK(launch_of("llama3_405b.toml", {.given = {{"parallelism.context_parallel_degree", "2"}}}).parallelism.context ==
+        2);
+  CHECK_THROWS_WITH_AS(launch_of("llama3_405b.toml", {.given = {{"context_parallel_degree", "2"}}}),
+                       doctest::Contains("(did you mean 'parallelism.context_parallel_degree'?)"), Error);
+  CHECK_THROWS_WITH_AS(launch_of("zero3.json", {.given = {{"train_batch", "4"}}}),
+                       doctest::Contains("(did you mean 'train_batch_size'?)"), Error);
+}
+
+TEST_CASE("a variable that an inner script reads is one that is read") {
+  const std::string inner =
+      "torchrun pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 16 --vocab-size "
+      "100 "
+      "--micro-batch-size 1 --global-batch-size $BATCH";
+  const LaunchContext context{.given = {{"BATCH", "32"}},
+                              .open = [&](const std::string&) { return std::optional(inner); }};
+  for (const char* outer : {"bash inner.sh", "source inner.sh", "sbatch inner.sh"}) {
+    CAPTURE(outer);
+    CHECK(read_launch(outer, "x.sh", context).batch == 32);
+  }
+}
+
+TEST_CASE("an optimizer that is not Adam, and a batch that nobody gives, are noted as what decides the prediction") {
+  const auto decides = [](const LaunchJob& job, const std::string& text) {
+    return notes(job, LaunchNote::kDecides, text);
+  };
+  CHECK(decides(small_job("--optimizer sgd"), "the optimizer sgd is priced as Adam"));
+  CHECK(decides(small_job("--optimizer muon"), "the optimizer muon is priced as Adam"));
+  CHECK_FALSE(decides(small_job("--optimizer adam"), ""));
+  CHECK_FALSE(decides(small_job(""), ""));
+  CHECK_FALSE(small_job("").batch_assumed);
+  const std::string no_batch =
+      "torchrun pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 16 --vocab-size "
+      "100 "
+      "--micro-batch-size 1";
+  CHECK(read_launch(no_batch, "x.sh").batch_assumed);
+  CHECK_THROWS_WITH_AS(
+      read_launch(no_batch + " --step-batch-size-schedule 0:384", "x.sh"),
+      doctest::Contains(
+          "the batch changes with the steps, expected that of one step with --job-set global_batch_size=N"),
+      Error);
+  const LaunchContext given{.given = {{"global_batch_size", "384"}}};
+  CHECK(read_launch(no_batch + " --step-batch-size-schedule 0:384", "x.sh", given).batch == 384);
+}
+
 TEST_CASE("a YAML that repeats a long value by aliases or references is refused before it is long") {
   const std::string value = "a: &a " + std::string(1'000'000, 'x') + "\n";
   CHECK_THROWS_WITH_AS(read_launch(value + "b: *a\nc: *a\nd: *a\ne: *a\n", "x.yaml"),

@@ -166,6 +166,28 @@ TEST_CASE("a backward that nobody gives takes as long as two forwards, where the
   CHECK(times("F=1,I=2", false).costs.times[0].w == 0);
 }
 
+TEST_CASE("abstract costs are those of 1/p of the model, or with per_stage those of a stage") {
+  const auto priced = [](std::int32_t stages, bool per_stage) {
+    const CostSource source{.kind = AbstractUnits{.times = "F=1,B=2,comm=1", .per_stage = per_stage}};
+    return price(source, PricingShape{.num_devices = 4, .num_stages = stages});
+  };
+  const auto model_ms = [&](std::int32_t stages, bool per_stage) {
+    const StageCosts costs = priced(stages, per_stage).costs;
+    CHECK(costs.comm == 1'000'000 * costs.base.ticks_per_ns);
+    Ticks all = 0;
+    for (const StageTimes& stage : costs.times) all += stage.f + stage.b;
+    return static_cast<double>(all) / static_cast<double>(costs.base.ticks_per_ns) / 1e6;
+  };
+  for (const std::int32_t stages : {1, 2, 4, 6, 8, 12}) {
+    CAPTURE(stages);
+    CHECK(model_ms(stages, false) == doctest::Approx(12));
+    CHECK(model_ms(stages, true) == doctest::Approx(3 * stages));
+  }
+  CHECK(priced(8, false).description == "F=1,B=2,comm=1 per device");
+  CHECK(priced(8, true).description == "F=1,B=2,comm=1 per stage");
+  CHECK(priced(4, true).description == priced(4, false).description);
+}
+
 TEST_CASE("jitter is given to every device, and makes devices where there is no cluster") {
   const CostSource source{.kind = AbstractUnits{.times = "F=1,B=2"}, .jitter = 0.1};
   const PricedPipeline priced = price(source, PricingShape{.num_devices = 3, .num_stages = 3});

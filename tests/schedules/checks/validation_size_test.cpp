@@ -1,5 +1,10 @@
 #include "schedules/checks/validation_size.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
 #include <limits>
 #include <string>
 
@@ -7,6 +12,7 @@
 
 #include "schedules/document/schedule.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/written_schedule.hpp"
 
 TEST_SUITE_BEGIN("schedules");
@@ -70,6 +76,32 @@ TEST_CASE("slices of all stages and microbatches count where microbatches are cu
   schedule.slices = std::nullopt;
   schedule.num_microbatches = std::int64_t{1} << 30;
   CHECK(error_message([&] { check_document_size(schedule); }) == "");  // far from complete: no table is made
+}
+
+TEST_CASE("a table of all slices is refused where this process cannot get its memory, 2 bytes for each") {
+  if (kSanitizerAllocates) return;
+  Schedule schedule = written_schedule({"0F0", "1F0"}, std::int64_t{1} << 24);
+  schedule.devices[0].repeats = {{0, 1, std::int64_t{1} << 18, {}}};
+  /// What a process of its own says that can get 128 MiB more.
+  const auto is_refused = [&] {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::ifstream statm("/proc/self/statm");
+      rlim_t pages = 0;
+      statm >> pages;
+      const rlim_t most = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{128} << 20);
+      const rlimit limit{.rlim_cur = most, .rlim_max = RLIM_INFINITY};
+      if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(3);
+      const std::string told = error_message([&] { check_document_size(schedule); });
+      _exit(told.empty() ? 0 : told.find(" of memory and ") != std::string::npos ? 1 : 2);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  CHECK(is_refused() == 0);  // 2 stages, 2^24 microbatches: 64 MiB
+  schedule.slices = Slices{.lengths = {{1, 1, 1, 1}}};
+  CHECK(is_refused() == 1);  // four times as much
 }
 
 TEST_CASE("a check takes what it was measured to take: 46 to 49 bytes and 220 to 340 ns for an action") {

@@ -139,6 +139,10 @@ TEST_CASE("all mistakes of a text are told at once, each with its line and colum
 TEST_CASE("an action without a stage is of the stage of its device's number, and & joins an overlapped pair") {
   const Schedule schedule = schedule_from_text("d0: F0 F1 B0 B1\nd1: F0 F1&B0 1B1\n", "x.txt");
   CHECK(lists_to_text(schedule) == "d0: 0F0 0F1 0B0 0B1\nd1: 1F0 (1F1;1B0)OVERLAP_F_B 1B1\n");
+  for (const std::string letter : {"A", "Q", "Z"}) {
+    CHECK(read_error("d0: F0 " + letter + "0\n") ==
+          "x.txt:1:8: '" + letter + "0': expected an op such as F, B, I, W or U after the stage");
+  }
 }
 
 TEST_CASE("rows of a drawing are read as lists, and a drawing that was cut is refused") {

@@ -28,13 +28,15 @@ TEST_CASE("stages stand where the schedule has them, on devices of one degree") 
 }
 
 TEST_CASE(
-    "a schedule's shape counts the stages that are a device's share, whether it recomputes, and what is in flight") {
+    "a schedule's shape counts the stages that the model is cut into, whether it recomputes, and what is in flight") {
   const auto shape = [](const char* schedule, const CostSource& source) {
     return pricing_shape(generate(schedule, {.num_devices = 4, .num_microbatches = 8}), source);
   };
-  CHECK(shape("1f1b", {}).stages_together == 1);
-  CHECK(shape("zb-v", {}).stages_together == 2);
-  CHECK(shape("chimera", {}).stages_together == 1);
+  CHECK(shape("1f1b", {}).num_model_stages() == 4);
+  CHECK(shape("zb-v", {}).num_model_stages() == 8);
+  CHECK(shape("chimera", {}).num_model_stages() == 4);
+  CHECK(shape("acco", {}).num_model_stages() == 1);
+  CHECK(shape("1f1b-vocab", {}).num_model_stages() == 4);
   CHECK_FALSE(shape("1f1b", {}).recompute);
   CHECK(shape("merak", {}).recompute);
   CHECK(shape("1f1b", {}).in_flight.empty());

@@ -192,6 +192,23 @@ TEST_CASE("oobleck loses a step with a node, and the checkpoint only with the la
   check_sums(other);
 }
 
+TEST_CASE("a node for which oobleck's pipelines have no place goes without any loss") {
+  LayoutTable table({{{1, 2}, {{10 * kSecond, 8}, {}}}, {{2, 2}, {{6 * kSecond, 8}, {}}}});
+  LayoutBook book(table);
+  const auto lost_with = [&](const std::string& gone) {
+    const CampaignResult result = run_campaign(
+        {.trace = node_trace_from_text(kTwo + "0,add,c\n0,add,d\n0,add,e\n101000,remove," + gone + "\n", "trace.csv"),
+         .until_ns = 200 * kSecond,
+         .options = {{"pause", "10"}, {"every", "1000"}, {"least", "2"}}},
+        "oobleck", book);
+    CHECK(result.fatal == 0);
+    check_sums(result);
+    return std::pair(result.recoveries, result.time_of(TimeUse::kLost) > 0);
+  };
+  CHECK(lost_with("e") == std::pair(std::int64_t{1}, false));
+  CHECK(lost_with("d") == std::pair(std::int64_t{2}, true));
+}
+
 TEST_CASE("a slow node makes every step of its layout longer, and the rest of the time is told as slowed") {
   const CampaignResult result =
       played("checkpoint", kTwo + "100000,slow,b,1.5\n", 220, {{"every", "1000"}, {"restart", "0"}, {"nodes", "2"}});

@@ -28,14 +28,15 @@ class ThreePipelines final : public LayoutSource {
   std::int64_t microbatches_;
 };
 
-/// Twelve nodes, of which some go at 1 ms; no pauses.
-CampaignResult played(std::int64_t microbatches, const std::string& gone, const std::string& reshard = "0") {
+/// Twelve nodes, of which some go at 1 ms, and what happens later; no pauses.
+CampaignResult played(std::int64_t microbatches, const std::string& gone, const std::string& reshard = "0",
+                      const std::string& later = "") {
   std::string trace;
   for (char node = 'a'; node <= 'l'; ++node) trace += std::string("0,add,") + node + "\n";
   for (const char node : gone) trace += std::string("1,remove,") + node + "\n";
   ThreePipelines source(microbatches);
   LayoutBook book(source);
-  return run_campaign({.trace = node_trace_from_text(trace, "trace.csv"),
+  return run_campaign({.trace = node_trace_from_text(trace + later, "trace.csv"),
                        .until_ns = 3600 * kLossSecond,
                        .options = {{"pause", "0"}, {"stages", "4"}, {"reshard", reshard}}},
                       "recycle", book);
@@ -104,6 +105,17 @@ TEST_CASE("only the last holder of a stage throws recycle back to its checkpoint
   CHECK(three.fatal == 1);
   CHECK(three.samples == 0);
   CHECK(three.time_of(TimeUse::kWaiting) > 3590 * kLossSecond);
+}
+
+TEST_CASE("a node that comes takes an empty seat of recycle after a step, even where no step is shorter with it") {
+  // The first stage of three pipelines is on a, e and i; steps of 18 microbatches are as long without a.
+  const std::string two_more = "1800000,remove,e\n1800000,remove,i\n";
+  const CampaignResult back = played(18, "a", "0", "900000,add,m\n" + two_more);
+  CHECK(back.recoveries == 4);
+  CHECK(back.fatal == 0);
+  CHECK(played(18, "a", "0", two_more).fatal == 1);
+  // Those of 36 are not: 54 s, of which m comes in the 17th, and 45 s with it. The first one begins at 1 ms.
+  CHECK(played(36, "a", "0", "900000,add,m\n").steps == 17 + (3600 - 17 * 54) / 45);
 }
 
 }  // namespace plumb

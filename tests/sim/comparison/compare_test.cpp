@@ -288,6 +288,21 @@ TEST_CASE("of an even number of quiet runs the median is the mean of the middle 
   CHECK(comparison.verdict == Verdict::kPass);
 }
 
+TEST_CASE("the steps of a traced run that were not disturbed are its runs: their median is the step that is compared") {
+  const auto compared = [](std::vector<std::int64_t> steps, std::vector<std::int32_t> disturbed) {
+    Timeline traced = run(10, 20);
+    traced.traced = TracedFacts{.step_ns = std::move(steps), .disturbed_steps = std::move(disturbed)};
+    return compare(run(10, 21), traced);
+  };
+  const Comparison odd = compared({55, 900, 51, 70, 53, 54}, {1});
+  CHECK(odd.step_time_ns.measured == 54);
+  CHECK(odd.runs == 5);
+  CHECK(odd.spread == doctest::Approx(19.0 / 54));
+  const Comparison even = compared({55, 56, 51, 70, 53, 52}, {});
+  CHECK(even.step_time_ns.measured == 54);  // between 53 and 55
+  CHECK(even.runs == 6);
+}
+
 TEST_CASE("one byte of difference in one class fails an exact memory comparison") {
   const Timeline predicted = run(10, 20);
   Timeline measured = predicted;

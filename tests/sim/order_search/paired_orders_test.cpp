@@ -182,4 +182,34 @@ TEST_CASE("fewer forwards before the pairs keep less, and forwards and backwards
   CHECK(with_pairs_behind(all, {.most = 8}).devices.front().actions == expand(all.devices.front()));
 }
 
+TEST_CASE("pairs behind a schedule's own forwards are tried, then behind twice as many") {
+  const StageCosts costs = abstract_costs("F=1,B=2,FB=2.5", "", {.num_stages = 4});
+  std::vector<std::string> tried;
+  try_in_pairs(generate("1f1b", {.num_devices = 4, .num_microbatches = 8}), "1f1b", costs,
+               [&](const std::string& name, const Schedule&) {
+                 tried.push_back(name);
+                 return true;
+               });
+  CHECK(tried == std::vector<std::string>{"pairs in 1f1b", "1f1b in pairs", "1f1b in pairs, twice the warm-up"});
+}
+
+TEST_CASE("where whole pairs do not fit, the most forwards that do are found, up to all of them without pairs") {
+  const Schedule overlapped = generate("1f1b-overlap", {.num_devices = 4, .num_microbatches = 8});
+  const StageCosts costs = abstract_costs("F=1,B=2,FB=2.5", "", {.num_stages = 4});
+  const std::string own = "none where more than ";
+  for (std::int64_t room = 1; room <= most_before_backwards(overlapped); ++room) {
+    CAPTURE(room);
+    std::int64_t most = 0;
+    try_in_pairs(overlapped, "it", costs, [&](const std::string& name, const Schedule& schedule) {
+      const std::size_t at = name.find(own);
+      if (at == std::string::npos) return false;
+      const std::int64_t kept = std::stoll(name.substr(at + own.size()));
+      CHECK(simulate_summary(schedule, costs).devices.front().peak_activations == static_cast<double>(kept));
+      if (kept <= room) most = std::max(most, kept);
+      return kept <= room;
+    });
+    CHECK(most == room);
+  }
+}
+
 TEST_SUITE_END();

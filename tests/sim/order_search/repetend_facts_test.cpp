@@ -132,6 +132,34 @@ TEST_CASE("the shortest period of one microbatch is that of all start times, and
   CHECK(waits > 10);
 }
 
+TEST_CASE("parts of a microbatch that share no edge are searched within a period of each other") {
+  std::mt19937 random(82);
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    BlockProblem problem;
+    problem.num_devices = 1;
+    problem.limits = {100};
+    for (std::int32_t b = 0; b < 3; ++b) {
+      WorkBlock block;
+      block.name = std::to_string(b);
+      block.devices = {0};
+      block.time = 1 + static_cast<Ticks>(random() % 4);
+      block.action.stage = StageId{b};
+      problem.blocks.push_back(block);
+    }
+    const Ticks period = work_of(problem).front() + static_cast<Ticks>(random() % 3);
+    RepetendTree tree(problem, 1, period, std::numeric_limits<Ticks>::max());
+    std::int64_t nodes = 1000;
+    const std::optional<Repetend> found = tree.search(nodes);
+    REQUIRE(found.has_value());
+    for (const std::int32_t b : {1, 2}) {
+      const Ticks behind = found->start(b, 0) - found->start(0, 0);
+      CHECK(behind >= problem.block(0).time);
+      CHECK(behind + problem.block(b).time <= period);
+    }
+  }
+}
+
 TEST_CASE("a tree that is given as many nodes as it visits finds its leaf, and with one fewer it does not") {
   std::mt19937 random(83);
   for (int round = 0; round < 30; ++round) {

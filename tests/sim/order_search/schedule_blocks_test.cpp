@@ -116,6 +116,16 @@ TEST_CASE("a block's stash is what its pass keeps, and a device's limit what is 
   CHECK(in_units.blocks.front().stash == units.memory_units_per_one / 2);
 }
 
+TEST_CASE("where holders take turns, the blocks of a turn end in its number, and stand on its holder") {
+  Schedule turns = plain_frame(2, 4);
+  turns.placement[0][0] = {DeviceId{0}, DeviceId{1}};
+  const BlockProblem problem = schedule_blocks(turns, {.stages = costs_in_bytes()});
+  CHECK(problem.together == 2);
+  std::string names;
+  for (const WorkBlock& block : problem.blocks) names += block.name + "@" + std::to_string(block.devices.front()) + " ";
+  CHECK(names == "0F0@0 1F0@1 1B0@1 0B0@0 0F1@1 1F1@1 1B1@1 0B1@1 ");
+}
+
 TEST_CASE("what has no blocks that are the same for every microbatch is told with the reason") {
   const auto why = [](auto change) {
     Schedule schedule = generate("1f1b", {.num_devices = 2, .num_microbatches = 6});

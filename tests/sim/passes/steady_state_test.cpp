@@ -230,6 +230,23 @@ TEST_CASE("a schedule that says something about single microbatches is not folde
   CHECK_FALSE(fold(schedule, 4, 1).has_value());
 }
 
+TEST_CASE("lists whose loops go on by unlike numbers of microbatches are not shortened, and run the long way") {
+  Schedule schedule = testing::schedule_of({.name = "gpipe", .p = 2, .m = 200, .options = {{"order", "fifo"}}});
+  const Schedule alike = schedule;
+  REQUIRE(fold(alike, 4, 1).has_value());
+  DeviceList twice{.actions = {}, .repeats = {}};
+  for (const Op op : {Op::kF, Op::kB}) {
+    const std::size_t begin = twice.actions.size();
+    for (const std::int32_t microbatch : {0, 1}) twice.actions.push_back(action_of(1, op, microbatch));
+    twice.repeats.push_back({begin, begin + 2, 100, {.microbatch = 2}});
+  }
+  twice.actions.push_back(expand(alike.devices[1]).back());
+  REQUIRE(expand(twice) == expand(alike.devices[1]));
+  schedule.devices[1] = twice;
+  CHECK(!fold(schedule, 4, 1).has_value());
+  CHECK(simulate_summary(schedule, unequal(2, 30)) == simulate_summary(alike, unequal(2, 30)));
+}
+
 }  // namespace plumb
 
 TEST_SUITE_END();

@@ -47,6 +47,18 @@ TEST_CASE("plans that cannot be simulated are not the closest, and without any t
   CHECK_FALSE(closest.find([](const PipelinePlan&) -> ScoredPlan { throw Error("no"); }));
 }
 
+TEST_CASE("a plan that was simulated has a peak, if only of one byte, and is not simulated again") {
+  ClosestPlans closest;
+  ScoredPlan small = bound_of(1, 50);
+  small.peak_bytes = 1;
+  closest.add(small);
+  const auto found = closest.find([](const PipelinePlan&) -> ScoredPlan {
+    FAIL("simulated again");
+    return {};
+  });
+  CHECK(found->peak_bytes == 1);
+}
+
 TEST_CASE("of many bounds the smallest are kept") {
   ClosestPlans closest;
   for (std::int32_t k = 1000; k > 0; --k) closest.add(bound_of(k, k));

@@ -137,7 +137,7 @@ TEST_CASE("a schedule that the system cannot run at a size is not tried there") 
     return places;
   };
   CHECK(interleaved_places() == std::set<std::int32_t>{2, 4});
-  job.runs = [](std::string_view schedule, std::int32_t places, std::int64_t microbatches) {
+  job.runs = [](std::string_view schedule, const Parallelism&, std::int32_t places, std::int64_t microbatches) {
     return schedule != "interleaved" || microbatches % places == 0;
   };
   CHECK(interleaved_places() == std::set<std::int32_t>{2});  // two microbatches are no whole round of four devices

@@ -243,6 +243,9 @@ TEST_CASE("what running again takes is in proportion to the bytes that are missi
   CHECK(room.again(2, 50) == doctest::Approx(1.2));
   CHECK(room.again(1, 2) == doctest::Approx(1 + 0.2 * 40 / 80));
   CHECK(room.again(2, 0) == 1);
+  prices.usable_bytes = {30, 30};
+  CHECK(ProbableRoom(prices).again(1, 0) == 1);  // weights alone do not fit: what keeps nothing has nothing to spare
+  prices.usable_bytes[0] = 100;
   prices.usable_bytes[1] = 0;
   CHECK(ProbableRoom(prices).again(2, 50) == 1);
   prices.usable_bytes[1] = 90;

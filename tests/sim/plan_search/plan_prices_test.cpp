@@ -142,26 +142,4 @@ TEST_CASE("stashes are copied to the host at the speed that is given, and device
   CHECK(refused({.recompute = ActivationRecompute::kFull, .microbatch_size = 1}) == why);
 }
 
-TEST_CASE("what a device can use and what is reserved of it are no more than its memory, and no byte less would do") {
-  for (const std::int64_t memory : {1'000, 1'001, 80'000, 81'234}) {
-    for (const double reserve : {0.0, 0.1, 0.25, 0.333}) {
-      KernelRates rates;
-      rates.context_bytes = 300;
-      rates.library_bytes = 200;
-      rates.memory_reserve = reserve;
-      const std::int64_t usable = usable_bytes(memory, rates);
-      const auto needs = [&](std::int64_t bytes) {
-        return bytes + std::llround(reserve * static_cast<double>(bytes)) + 500;
-      };
-      CHECK(needs(usable) <= memory);
-      CHECK(needs(usable + 2) > memory);
-    }
-  }
-  KernelRates rates;
-  rates.context_bytes = 300;
-  CHECK(usable_bytes(0, rates) == 0);
-  CHECK(usable_bytes(300, rates) == 1);
-  CHECK(usable_bytes(100, rates) == 1);
-}
-
 TEST_SUITE_END();

@@ -66,6 +66,22 @@ TEST_CASE("when the time is over the first plan that fits is the answer, and no 
   CHECK(answer.bound_ns <= answer.best.front().step_ns);
 }
 
+TEST_CASE("on one place all schedules with one stage are the same, so one of them is simulated") {
+  Random random(4);
+  Cluster cluster = random_cluster(random, 1, 1);
+  cluster.devices[0].memory_bytes = 0;
+  const PlanJob job = profiled_job(drawn_network(random, 6), cluster, 8);
+  PlanRanges ranges{.parallelisms = {Parallelism{.microbatch_size = 1}}, .places = {1}};
+  const std::vector<std::vector<std::string>> some{{"gpipe"}, {"gpipe", "1f1b"}, {"gpipe", "1f1b", "zb-h1"}};
+  for (const std::vector<std::string>& schedules : some) {
+    ranges.schedules = schedules;
+    const PlanAnswer answer = search_plan(job, ranges, {});
+    CHECK(answer.simulated == 1);
+    CHECK(answer.best.size() == 1);
+    CHECK(answer.exhausted);
+  }
+}
+
 TEST_CASE("choices of degrees that are not priced in time are counted, and nothing is proved about their plans") {
   constexpr std::int64_t kBatch = 5040;  // with many divisors
   const Network network = load_network("gpt-tiny");

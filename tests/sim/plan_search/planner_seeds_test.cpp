@@ -82,6 +82,11 @@ TEST_CASE("plans are said as runs of layers on holders; what is no run, or stand
   CHECK(said[1].order == std::vector<std::int32_t>{0, 2, 1, 3});
   plan.stages[1].on_cpu = true;
   CHECK(expressed(plan, chain, base).empty());
+  plan.stages = {{.layers = {0, 1, 2, 3, 4}, .replicas = 4, .devices = {}}};  // one stage: both ways are the same
+  plan.pipelines = 1;
+  said = expressed(plan, chain, base);
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].order == std::vector<std::int32_t>{0, 1, 2, 3});
   plan.stages = {{.layers = {0, 2}, .devices = {}}, {.layers = {1, 3, 4}, .devices = {}}};
   CHECK(expressed(plan, chain, base).empty());
 }
@@ -134,6 +139,27 @@ TEST_CASE("planners' answers keep to what was asked for: no replicas, no other l
   }
   ranges.schedules = {"gpipe"};
   CHECK(planner_seeds(job, ranges).empty());
+}
+
+TEST_CASE("the same copies of all stages are said as data ranks, too, where these divide the batch") {
+  const Network network = network_of(random_layers(4, 8));
+  for (const std::int64_t microbatches : {8, 7}) {
+    CAPTURE(microbatches);
+    const PlanJob job = job_on(network, small_cluster(1, 4), microbatches);
+    PlanRanges ranges = ranges_of(network, 4);
+    ranges.parallelisms.push_back({.data = 4, .microbatch_size = network.samples});
+    ranges.parallelisms.push_back({.data = 2, .microbatch_size = network.samples});
+    std::set<std::int64_t> ranks;
+    for (const PlannerSeed& seed : planner_seeds(job, ranges)) {
+      if (seed.plan.parallelism.data == 1) continue;
+      CHECK(seed.plan.replicas.empty());
+      CHECK(seed.plan.schedule == "1f1b");
+      CHECK(seed.plan.microbatches * seed.plan.parallelism.data == microbatches);
+      CHECK(seed.plan.places == static_cast<std::int32_t>(seed.plan.partition.num_stages()));
+      ranks.insert(seed.plan.parallelism.data);
+    }
+    CHECK(ranks.contains(4) == (microbatches == 8));
+  }
 }
 
 TEST_CASE("near a plan with replicated stages a shorter step is found: holders move to where the work is") {

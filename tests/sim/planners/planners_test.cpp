@@ -285,3 +285,17 @@ TEST_CASE("piper keeps to the memory of a device by recomputing, and says when n
   CHECK(error_message([&] { make_plan(find_planner("piper"), problem); }) ==
         "piper: the network does not fit into the memory of the devices");
 }
+
+TEST_CASE("a planner's year is the one that its paper is cited with") {
+  int cited = 0;
+  for (const Planner& planner : planners()) {
+    CAPTURE(planner.name);
+    const std::string paper(planner.paper);
+    const std::size_t year = paper.find(" 20");
+    if (year == std::string::npos) continue;
+    CHECK(paper.substr(year + 1, 4) == std::to_string(planner.year));
+    ++cited;
+  }
+  CHECK(cited >= 25);
+  CHECK(find_planner("ravnest").year == 2024);  // arXiv 2401.01728
+}

@@ -82,4 +82,13 @@ TEST_CASE("§5.7: both engines agree on every schedule of the catalogue with cal
   }
 }
 
+TEST_CASE(
+    "the systems that are built on Megatron run as it does, PyTorch's older names as PyTorch, others as themselves") {
+  for (const char* name : {"megatroncore", "megatronbridge", "mcore", "nemo", "primus", "megatronlm"}) {
+    CHECK(runtime_called(name) == "megatron");
+  }
+  for (const char* name : {"torch", "pippy"}) CHECK(runtime_called(name) == "pytorch");
+  for (const char* name : {"", "deepspeed", "megatron", "unknown"}) CHECK(runtime_called(name) == name);
+}
+
 TEST_SUITE_END();

@@ -200,6 +200,41 @@ TEST_CASE("the timeline document of a traced run tells all that its traces tell 
             .starts_with("old.json: has no profile of the run that it shows"));
 }
 
+TEST_CASE("every step of a traced run that took much longer than the others is told as disturbed, the first one, too") {
+  for (const int disturbed : {0, 1, 2}) {
+    CAPTURE(disturbed);
+    std::vector<testing::TraceEvent> first;
+    std::vector<testing::TraceEvent> second;
+    for (int step = 0; step < 3; ++step) {
+      const int at = 2000 * step;
+      first.push_back({"PP:0F0", "user_annotation", at, at + 100});
+      second.push_back({"PP:1F0", "user_annotation", at + 150, at + 250});
+      second.push_back({"PP:1B0", "user_annotation", at + 260, at + 360});
+      first.push_back({"PP:0B0", "user_annotation", at + 400, at + (step == disturbed ? 1500 : 500)});
+    }
+    const TracedRun run = read_traced_run({rank_of_two(0, first), rank_of_two(1, second)});
+    REQUIRE(run.step_ns.size() == 3);
+    REQUIRE(run.timeline().traced.has_value());
+    CHECK(run.timeline().traced->disturbed_steps == std::vector<std::int32_t>{disturbed});
+  }
+}
+
+TEST_CASE("ranges whose names only begin like those of GPipe's passes are no passes") {
+  const auto work_of = [](const std::string& other) {
+    const TraceFile file = testing::trace_of(0, 2,
+                                             {{"Forward 0", "user_annotation", 0, 100},
+                                              {other, "user_annotation", 100, 150},
+                                              {"Backward 0", "user_annotation", 150, 300}});
+    return rank_run(read_kineto(file.bytes, file.name).at(0)).work.size();
+  };
+  CHECK(work_of("Forward 1") == 3);
+  for (const char* other :
+       {"Forward pass", "Forward ", "Forward 1 again", "Forward -1", "Backward all", "Forwards 1"}) {
+    CAPTURE(other);
+    CHECK(work_of(other) == 2);
+  }
+}
+
 TEST_CASE("clocks that no offset can align are refused") {
   std::vector<TraceFile> files = small_run();
   // The message arrives at 150, but B's gradient is there long before stage 1 has computed it.

@@ -133,15 +133,11 @@ TEST_CASE("pictures that are asked for have the width and the caption of those t
   CHECK(answer.at("command") == "plumbline simulate 1f1b --caption Two. --devices 2 --microbatches 2 --width 8.5");
 }
 
-TEST_CASE("costs per device are those of a p-th of the model, where every device holds all of it, too") {
+TEST_CASE("costs are those of a p-th of the model, where every device holds all of it, too") {
   const auto makespan_ms = [](const std::string& schedule) {
-    const json answer = json::parse(ask(json({{"ask", "simulate"},
-                                              {"schedule", schedule},
-                                              {"devices", 4},
-                                              {"microbatches", 8},
-                                              {"cost", "F=1,B=2"},
-                                              {"per-device", true}})
-                                            .dump()));
+    const json answer = json::parse(ask(
+        json({{"ask", "simulate"}, {"schedule", schedule}, {"devices", 4}, {"microbatches", 8}, {"cost", "F=1,B=2"}})
+            .dump()));
     return answer.at("summary").at("makespan_ns").get<double>() / 1e6;
   };
   CHECK(makespan_ms("1f1b") == 33);     // (m + p - 1)(F + B)

@@ -130,7 +130,7 @@ TEST_CASE("bamboo's steps are those of its own schedule, redundant forwards incl
 }
 
 TEST_CASE("frozen layers leave the network that is simulated, and run forward where they are not cached") {
-  LaidOutJob job{.schedule = "1f1b", .size = {}, .costs = of_network().costs, .simulation = {}};
+  LaidOutJob job{.schedule = "1f1b", .size = {}, .costs = of_network().costs, .rules = {}};
   job.microbatches = 8;
   job.most_nodes = 8;
   SimulatedLayouts layouts(std::move(job));

@@ -29,7 +29,7 @@ TEST_CASE("the command that search prints gives the same makespan and fits") {
   for (const std::string job :
        {"-p 4 -m 12 --memory-limit 3 --placement straight", "-p 3 -m 7 --memory-limit 1.5 --cost F=2,I=1,W=1.5",
         "-p 4 -m 8 --memory-limit 7 --placement straight --cost F=1,B=2,FB=2.5",
-        "-p 3 -m 9 --cost F=2,I=3,W=1,comm=1 --memory F=2,I=-1,W=-1 --memory-limit 5 --per-device",
+        "-p 3 -m 9 --cost F=2,I=3,W=1,comm=1 --memory F=2,I=-1,W=-1 --memory-limit 5",
         "-p 2 --microbatches=8 --network gpt2-small --cluster a100-1x2 --memory-limit 6GiB --runtime megatron",
         "-p2 -m8 --network gpt2-small --cluster v100-2x1 --transfers blocking"}) {
     CAPTURE(job);

@@ -215,7 +215,7 @@ TEST_CASE("the memory limit is printed in bytes for networks") {
   CHECK(result.status == 3);
   CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 4);
   CHECK(has(result.err, "gpipe: device 0: does not fit: "));
-  CHECK(has(result.err, "above the limit of 102.4 MiB"));
+  CHECK(has(result.err, " of 102.4 MiB"));
 }
 
 TEST_CASE("what-if answers are those of simulating the changed costs") {

@@ -80,7 +80,7 @@ TEST_CASE("§8.3: with a network, edges that do not follow its layers are refuse
         "stage_edges: none leads to stage 1, which takes 100 bytes" + expected);
   CHECK(refused("empty-stage-edges", on_network("two-profiled", "1,1")) ==
         "stage_edges: none leads on from stage 0, which gives 100 bytes" + expected);
-  CHECK(timeline_of_graph("fork", "--cost F=1,B=2").makespan == 9'000'000);
+  CHECK(timeline_of_graph("fork", "--cost F=1,B=2 --per-stage").makespan == 9'000'000);
 }
 
 }  // namespace plumb::testing

@@ -51,7 +51,7 @@ TEST_CASE("schedules of the first days run as long as their papers say") {
     const CommandResult valid = run_command("plumbline validate '" + kept(one.name) + "'", scratch.path());
     CHECK(valid.status == 0);
     const CommandResult run =
-        run_command("plumbline simulate '" + kept(one.name) + "' --cost F=1,B=2 --summary", scratch.path());
+        run_command("plumbline simulate '" + kept(one.name) + "' --cost F=1,B=2 --per-stage --summary", scratch.path());
     CHECK(run.status == 0);
     CHECK(run.out.find("makespan         " + std::string(one.makespan) + "\n") != std::string::npos);
   }

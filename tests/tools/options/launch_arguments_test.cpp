@@ -77,7 +77,7 @@ TEST_CASE("a schedule and microbatches of the command line replace those of a la
     ScheduleArguments size;
     size.microbatches = microbatches;
     CostArguments costs;
-    SimulationArguments simulation;
+    RunRules simulation;
     costs.cluster = "h100";
     apply_launch(job, {schedule, size, costs, simulation});
     return std::tuple(job.batch, size.microbatches, size.chunks);
@@ -110,7 +110,7 @@ TEST_CASE("options replace what a launch file says, and the cluster takes its si
   std::string schedule;
   ScheduleArguments size;
   CostArguments costs;
-  SimulationArguments simulation;
+  RunRules simulation;
   costs.cluster = "h100";
   costs.job.degrees.tensor = 4;
   apply_launch(job, {schedule, size, costs, simulation});
@@ -133,6 +133,32 @@ TEST_CASE("a job without network or cluster is refused with what is missing") {
         std::string::npos);
   CHECK(refusal(launch_file("gpt3_175b.sh")).find("the file says 16 nodes of 8 devices") != std::string::npos);
   CHECK(refusal(launch_file("gpt3_175b.sh") + " --cluster h100-3x8").find("expected a multiple") != std::string::npos);
+}
+
+TEST_CASE("what decides the prediction of a job and is not said by its file is the first line of the answer") {
+  const testing::ScratchDirectory scratch;
+  scratch.write(
+      "x.sh",
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 "
+      "--seq-length 512 --vocab-size 1024 --micro-batch-size 1 --pipeline-model-parallel-size 2 --bf16 $MORE");
+  const auto answer = [&](const std::string& options, const std::string& command = "simulate --summary --job") {
+    const auto result = testing::run_command("plumbline " + command + " x.sh " + options, scratch.path());
+    CAPTURE(result.err);
+    CHECK(result.status == 0);
+    return result.out;
+  };
+  const std::string batch = "assumed: the batch, one microbatch of every data-parallel rank";
+  CHECK(answer("--cluster h100").starts_with(batch));
+  CHECK(answer("--cluster h100 -m 4").starts_with("job "));
+  CHECK(answer("--cluster h100 --job-set MORE=--global-batch-size=32").starts_with("job "));
+  CHECK(answer("--cluster h100 --job-set global_batch_size=32").starts_with("job "));
+  CHECK(answer("--cluster h100-2x8 -m 4")
+            .starts_with("assumed: 8 of the 16 devices of h100-2x8, as many as the file says (--dp 8 takes 16)\n"));
+  CHECK(answer("--cluster h100-2x8 -m 4 --dp 8").starts_with("job "));
+  CHECK(answer("--cluster h100-1x8 -m 4").starts_with("job "));
+  const std::string sgd = answer("--cluster h100 -m 4 --job-set optimizer=sgd");
+  CHECK(sgd.starts_with("assumed: the optimizer sgd is priced as Adam"));
+  CHECK(answer("--cluster h100", "plan --schedule 1f1b --from").starts_with(batch));
 }
 
 TEST_CASE("a launch file that names a program, a pipe or standard input is refused, and runs and waits for nothing") {

@@ -168,7 +168,7 @@ TEST_CASE("the best choices are those that nothing beats in both bubble and memo
 }
 
 TEST_CASE("intervals of jittered runs hold the median and are those of the seeds") {
-  SweepPlan plan{.costs = {}, .simulation = {}, .source = {.kind = AbstractUnits{}, .jitter = 0.2}, .runs = 41};
+  SweepPlan plan{.costs = {}, .rules = {}, .source = {.kind = AbstractUnits{}, .jitter = 0.2}, .runs = 41};
   const std::vector<SweepPoint> points{{"1f1b", {.num_devices = 4, .num_microbatches = 8}, "F=1,B=2"}};
   const auto run = [&] {
     std::vector<SweepResult> results;
@@ -191,7 +191,7 @@ TEST_CASE("results come in the order of the points, however long each takes") {
     points.push_back({"1f1b", {.num_devices = 8, .num_microbatches = m}, "F=1,B=2"});
   }
   std::vector<std::int64_t> order;
-  sweep_points(points, {.costs = {}, .simulation = {}},
+  sweep_points(points, {.costs = {}, .rules = {}},
                [&](const SweepResult& result) { order.push_back(result.point.params.num_microbatches); });
   REQUIRE(order.size() == points.size());
   CHECK(std::is_sorted(order.rbegin(), order.rend()));

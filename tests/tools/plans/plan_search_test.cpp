@@ -275,7 +275,7 @@ TEST_CASE("a plan for Megatron-LM is launched by a command that simulates to its
       scratch.path());
   REQUIRE(plan.status == 0);
   for (const char* said : {"pretrain_gpt.py", "--num-layers 12", "--pipeline-model-parallel-layout 'E",
-                           "TFLOP/s per device", "--runtime megatron", "with context, libraries"}) {
+                           "TFLOP/s per device", "--runtime megatron", "runs in      Megatron-LM"}) {
     CAPTURE(said);
     CHECK(plan.out.find(said) != std::string::npos);
   }
@@ -347,6 +347,89 @@ TEST_CASE("settings of Megatron-LM say degrees and batch, where it can run the s
   }
   // Gathers and scatters of the sequence take longer than all-reduces here, and the plan goes without.
   CHECK(result.out.find("--sequence-parallel") == std::string::npos);
+}
+
+namespace {
+
+nlohmann::json planned(const std::string& options) {
+  const CommandResult plan = run_command("plumbline plan " + options + " --json -", ScratchDirectory().path());
+  REQUIRE((plan.status == 0 || plan.status == 3));
+  return nlohmann::json::parse(plan.out);
+}
+
+}  // namespace
+
+TEST_CASE("the first plan fits with the error of its memory, and a tight and faster one stands second") {
+  const std::string job =
+      "--network gpt2-medium --cluster a100-1x8 --batch 32 --tp 1 --dp 2 --pp 4 --microbatch-size 1 --zero 0 ";
+  bool tight = false;
+  for (const char* limit : {"5GiB", "5.5GiB", "6GiB", "6.5GiB", "7GiB"}) {
+    CAPTURE(limit);
+    const auto best = planned(job + "--memory-limit " + limit).at("best");
+    if (best.empty()) continue;
+    const auto verdict = [&](std::size_t at) { return best[at].at("memory").at("verdict").get<std::string>(); };
+    const auto step = [&](std::size_t at) { return best[at].at("step_time_ns").get<std::int64_t>(); };
+    const auto& memory = best[0].at("memory");
+    if (verdict(0) == "fits") CHECK(memory.at("most_bytes") <= memory.at("limit_bytes"));
+    for (std::size_t at = 1; at < best.size() && verdict(0) == "fits"; ++at) {
+      CHECK((verdict(at) == "fits") == (step(at) >= step(0)));
+      if (verdict(at) != "tight") continue;
+      tight = true;
+      CHECK(at == 1);
+    }
+  }
+  CHECK(tight);
+}
+
+TEST_CASE("without a runtime every plan is one that some system runs, and one place is gradient accumulation") {
+  const std::string job = "--network llama3-8b --cluster h100-1x8 --batch 64 --simulations 300 ";
+  const auto held = planned(job);
+  for (const char* list : {"best", "front"}) {
+    for (const auto& plan : held.at(list)) {
+      CAPTURE(plan.at("schedule"));
+      CHECK(!plan.at("runs_in").empty());
+      if (plan.at("places") == 1) CHECK(plan.at("schedule") == "1f1b");
+    }
+  }
+  const auto all = planned(job + "--all");
+  CHECK(all.at("best")[0].at("step_time_ns") < held.at("best")[0].at("step_time_ns"));
+  CHECK(all.at("best")[0].at("runs_in").empty());
+  CHECK(all.at("bound_ns") <= held.at("bound_ns"));
+}
+
+TEST_CASE("where nothing fits the answer says on how many devices a plan does, and there it is found") {
+  const CommandResult few = run_command(
+      "plumbline plan --network llama3-8b --cluster h100-1x1 --batch 64 --microbatch-size 1 --simulations 200",
+      ScratchDirectory().path());
+  CHECK(few.status == 3);
+  const std::size_t at = few.out.find("--cluster h100 --devices ");
+  REQUIRE(at != std::string::npos);
+  const std::string option = few.out.substr(at, few.out.find(')', at) - at);
+  const auto enough = planned("--network llama3-8b --batch 64 --microbatch-size 1 --simulations 200 " + option);
+  CHECK(enough.at("best")[0].at("memory").at("verdict") == "fits");
+}
+
+TEST_CASE("plan, simulate and sweep say the same of what the fullest device needs") {
+  const std::string job = "--network gpt2-small --cluster a100-1x2 --tp 1 --dp 1 --microbatch-size 1 ";
+  const auto need = planned(job + "--batch 4 --pp 2 --zero 0 --recompute none --schedule 1f1b").at("best")[0];
+  const ScratchDirectory scratch;
+  const CommandResult simulated =
+      run_command(need.at("simulate").get<std::string>() + " --summary --json -", scratch.path());
+  std::int64_t most = 0;
+  std::string verdict;
+  for (const auto& device : nlohmann::json::parse(simulated.out).at("devices")) {
+    const auto& of = device.at("memory_need");
+    if (of.at("needed_bytes") <= most) continue;
+    most = of.at("needed_bytes");
+    verdict = of.at("verdict");
+  }
+  CHECK(need.at("memory").at("needed_bytes") == most);
+  CHECK(need.at("memory").at("verdict") == verdict);
+  const CommandResult swept =
+      run_command("plumbline sweep 1f1b -p 2 -m 4 --network gpt2-small --cluster a100-1x2 --microbatch-size 1 " +
+                      std::string("--partition ") + need.at("partition").get<std::string>() + " --csv -",
+                  scratch.path());
+  CHECK(swept.out.find("," + std::to_string(most) + ",") != std::string::npos);
 }
 
 TEST_SUITE_END();

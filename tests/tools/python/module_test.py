@@ -201,7 +201,7 @@ class SearchesCampaignsAndTraces(unittest.TestCase):
         size = ["-p", "4", "-m", "6", "--cost", "F=1,I=1,W=1", "--memory-limit", "3", "--simulations", "50", "--nodes", "50"]
         found = plumbline.search(devices=4, microbatches=6, cost="F=1,I=1,W=1", memory_limit=3, simulations=50, nodes=50)
         self.assertEqual(found.text, printed("search", *size).stdout)
-        best = plumbline.simulate(found.schedule, cost="F=1,I=1,W=1", per_device=True)
+        best = plumbline.simulate(found.schedule, cost="F=1,I=1,W=1")
         self.assertEqual(best.makespan_ns, found.orders[0]["makespan_ns"])
         nothing = plumbline.search(devices=4, microbatches=6, cost="F=1,I=1,W=1", memory_limit=0.25, simulations=50, nodes=50)
         self.assertFalse(nothing)
@@ -211,7 +211,7 @@ class SearchesCampaignsAndTraces(unittest.TestCase):
         given = plumbline.schedule("gpipe", devices=2, microbatches=4)
         found = plumbline.search(given, cost="F=1,B=2", simulations=50)
         self.assertLessEqual(found.orders[0]["makespan_ns"],
-                             plumbline.simulate(given, cost="F=1,B=2", per_device=True).makespan_ns)
+                             plumbline.simulate(given, cost="F=1,B=2").makespan_ns)
 
     def test_campaign_is_that_of_the_program(self):
         played = plumbline.campaign(trace="bamboo-p3", layouts="bamboo-gpt2", price=0.91)

@@ -35,7 +35,7 @@ Lora LoraArguments::adapters() const {
   }
   if (alpha && *alpha == 0) throw Error("--lora-alpha: expected a number above 0");
   Lora lora{.rank = *rank, .alpha = alpha.value_or(2.0 * static_cast<double>(*rank))};
-  if (!targets.empty()) lora.targets = choice<LoraTargets>(kLoraTargetNames, "targets of adapters", targets);
+  if (!targets.empty()) lora.targets = enumerator<LoraTargets>(kLoraTargetNames, "targets of adapters", targets);
   return lora;
 }
 

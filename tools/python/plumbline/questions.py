@@ -193,7 +193,7 @@ def search(schedule: Union[_Path, Schedule, None] = None, **options: Any) -> Ord
     """Finds the best order for given costs and memory, with a bound on how much better any order could be.
 
     schedule: one to improve (a name, a file or a Schedule); without it every kind of order is tried. Abstract costs are
-    those of a device (per_device of `simulate`). The search is false where no order fits in memory_limit.
+    those of a device's share of the model. The search is false where no order fits in memory_limit.
     """
     return OrderSearch(_answer("search", options, want=["search", "text", "document"], **_scheduled("search", schedule)))
 

@@ -97,6 +97,19 @@ TEST_CASE("the searched order holds the same microbatches and is never slower th
   CHECK(better);
 }
 
+TEST_CASE("the searched order is the best one of three groups, joined so that sizes spread least") {
+  // 4 and 6 are joined first (their squared distances from 5 are 2), then 1 with both (10.67 more): 21 and 26 would add
+  // 12.5. The groups are 1, 4 and 6; 21; 26.
+  const Schedule searched = dynapipe(3, 5, {{"sizes", "6,26,1,21,4"}, {"order", "search"}});
+  std::vector<std::string> groups{"1,4,6", "21", "26"};
+  std::int64_t shortest = dynapipe_makespan(dynapipe(3, 5, {{"sizes", "6,26,1,21,4"}}));
+  do {
+    const std::string sizes = groups[0] + "," + groups[1] + "," + groups[2];
+    shortest = std::min(shortest, dynapipe_makespan(dynapipe(3, 5, {{"sizes", sizes}})));
+  } while (std::next_permutation(groups.begin(), groups.end()));
+  CHECK(dynapipe_makespan(searched) == shortest);
+}
+
 TEST_CASE("sizes that are no sizes are refused") {
   CHECK(error_message([] {
           dynapipe(2, 2, {{"sizes", "3,,2"}});

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "schedules/catalogue/registry.hpp"
+#include "schedules/catalogue/zero_bubble/v_order.hpp"
 #include "tests/support/device_span.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/golden.hpp"
@@ -44,6 +45,19 @@ TEST_CASE("the pictures of v-min and v-half are those in tests/golden") {
   CHECK(least == golden("schedules/v_min.txt", least));
   const std::string half = picture(generate("v-half", {.num_devices = 4, .num_microbatches = 6}), {});
   CHECK(half == golden("schedules/v_half.txt", half));
+}
+
+TEST_CASE("a word in which a W stands before its own I never runs, on whichever stage of the device") {
+  PassCosts costs;
+  costs.stages.resize(2);
+  for (StagePasses& stage : costs.stages) stage.f.time = stage.i.time = stage.w.time = 1;
+  const auto runs = [&](const VWord& word) { return WordTimer(costs, 1).run({word}); };
+  using enum VPass;
+  CHECK(runs({kF0, kF1, kI1, kI0, kW1, kW0}));
+  CHECK(runs({kF0, kF1, kI1, kW1, kI0, kW0}));
+  CHECK_FALSE(runs({kF0, kF1, kW1, kI1, kI0, kW0}));
+  CHECK_FALSE(runs({kF0, kF1, kI1, kW0, kI0, kW1}));
+  CHECK_FALSE(runs({kF0, kF1, kI0, kI1, kW1, kW0}));
 }
 
 }  // namespace plumb::testing

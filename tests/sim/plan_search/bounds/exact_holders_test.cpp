@@ -247,6 +247,21 @@ TEST_CASE("without known stages a holder's bound counts what layers add at least
   }
 }
 
+TEST_CASE("on several nodes estimates have stages of any holders, and then of as many from every node") {
+  std::mt19937 random(43);
+  for (int round = 0; round < 12; ++round) {
+    CAPTURE(round);
+    const std::int32_t nodes = 1 + round % 4;
+    const LayerPrices prices = drawn_prices(random, 4, 2 * nodes, 2, 0);
+    const std::vector<HoldersBound> found = holder_estimates(prices, 6);
+    REQUIRE(found.size() == (nodes == 1 ? 4U : 8U));  // with all links and those between nodes, all memory and less
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      CHECK(std::accumulate(found[k].replicas.begin(), found[k].replicas.end(), 0) <= 2 * nodes);
+      for (const std::int32_t holders : found[k].replicas) CHECK((k < 4 || holders % nodes == 0));
+    }
+  }
+}
+
 TEST_CASE("plans with several holders use what they say, and no bound of several setups is above the least") {
   std::mt19937 random(42);
   for (int round = 0; round < 20; ++round) {

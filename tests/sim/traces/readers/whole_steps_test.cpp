@@ -131,4 +131,25 @@ TEST_CASE("a trace that lost an action in the middle of a step is refused: no cu
   CHECK(message.starts_with("rank2: 2I3 occurs 1 times, but other actions 2 times; expected whole steps"));
 }
 
+TEST_CASE("of several traces that were cut the first one that shows it is named") {
+  const auto rank = [](const std::string& file, std::int64_t begin, bool whole_first) {
+    RankRun run;
+    run.file = file;
+    for (int step = 0; step < 2; ++step) {
+      const std::int64_t at = begin + 100 * step;
+      const Action forward{.stage = StageId{0}, .microbatch = MicrobatchId{0}, .op = Op::kF};
+      const Action backward{.stage = StageId{0}, .microbatch = MicrobatchId{0}, .op = Op::kB};
+      if (step > 0 || whole_first) run.work.push_back({forward, step, at, at, at + 10});
+      run.work.push_back({backward, step, at + 20, at + 20, at + 40});
+    }
+    return run;
+  };
+  std::vector<RankRun> runs{rank("whole", 0, true), rank("first", 1, false), rank("second", 2, false)};
+  keep_whole_steps(runs);
+  REQUIRE(runs.front().left_out.size() == 1);
+  CHECK(runs.front().left_out.front() ==
+        "The traces begin in the middle of a step (first), which is left out: 1 whole step is read.");
+  for (const RankRun& run : runs) CHECK(run.steps == 1);
+}
+
 TEST_SUITE_END();

@@ -1,12 +1,12 @@
-#include "tools/options/order_arguments.hpp"
+#include "tools/options/order_options.hpp"
 
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "models/ground/error.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "tools/formats/schedule_formats.hpp"
-#include "tools/options/choice.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {
@@ -21,25 +21,22 @@ void note_order_without_contention() {
   note("plumbline: note: the order was decided with times without contention; the run itself includes contention");
 }
 
-void OrderArguments::add_to(OptionTable& parser) {
-  parser.group("Order")
-      .text("order", order, "RULE",
-            "fixed: as listed; ready: each device runs the first listed action that can run; backward-first: backwards "
-            "go first (default: fixed)")
-      .words(kOrders);
+void add_order_to(OptionTable& table, OrderRule& order) {
+  table.group("Order").choice(
+      "order", order, kOrders, {"order", "RULE"},
+      "fixed: as listed; ready: each device runs the first listed action that can run; backward-first: backwards "
+      "go first (default: fixed)");
 }
 
-OrderRule OrderArguments::rule() const { return choice<OrderRule>(kOrders, "order", order); }
-
-PreparedRun OrderArguments::decide(PreparedRun run) const {
-  OrderedRun decided = decide_order(std::move(run), rule());
+PreparedRun with_order(PreparedRun run, OrderRule order) {
+  OrderedRun decided = decide_order(std::move(run), order);
   if (decided.without_contention) note_order_without_contention();
   return std::move(decided.run);
 }
 
-std::optional<OutputFile> OrderArguments::file_for(const Schedule& schedule, const std::string& path) const {
+std::optional<OutputFile> order_file(const Schedule& schedule, OrderRule order, const std::string& path) {
   if (path.empty()) return std::nullopt;
-  if (rule() == OrderRule::kFixed && !schedule.policy) {
+  if (order == OrderRule::kFixed && !schedule.policy) {
     throw Error(
         "--save-order: the order is fixed, expected --order ready or backward-first, or a schedule with a policy");
   }

@@ -1,0 +1,51 @@
+#include "tools/options/run_options.hpp"
+
+#include <array>
+#include <limits>
+#include <string_view>
+
+#include "sim/rules/transfer_semantics.hpp"
+#include "sim/runtimes/runtime_presets.hpp"
+
+namespace plumb {
+namespace {
+
+// Names on the command line, in the order of the enumerators.
+constexpr std::array<std::string_view, 3> kEngines{"auto", "pass", "event"};
+constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
+
+}  // namespace
+
+void add_run_rules_to(OptionTable& table, RunRules& rules) {
+  table.group("Simulation");
+  add_messages_to(table, rules);
+  table
+      .choice("engine", rules.engine, kEngines, {"engine", "NAME"},
+              "simulation engine: auto, pass (fast; fixed order, no contention) or event (default: auto)")
+      .whole("seed", rules.seed, {0}, "seed of the jitter (default: 0)");
+}
+
+void add_messages_to(OptionTable& table, RunRules& rules) {
+  table
+      .text("runtime", rules.runtime, "SYSTEM",
+            "run as this system does: plumbline, pytorch, pytorch-deferred (with defer_pp_recv), pytorch-single (its "
+            "classes 1F1B and GPipe), torchtitan, megatron, megatron-batched (with --no-overlap-p2p-communication) or "
+            "deepspeed (default: that of the --profile of a real run; "
+            "plumbline)")
+      .words(runtime_names())
+      .choice("transfers", rules.transfers, kTransferModeNames, {"transfer mode", "MODE"},
+              "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "
+              "does; "
+              "buffered)");
+  add_receives_to(table, rules);
+}
+
+void add_receives_to(OptionTable& table, RunRules& rules) {
+  table
+      .choice("receives", rules.receives, kReceives, {"placement of receives", "WHERE"},
+              "when receives are posted: ahead, late or on-send (default: as --runtime does; ahead)")
+      .whole("send-buffers", rules.send_buffers, {1, std::numeric_limits<std::int32_t>::max()},
+             "messages in flight per channel before the sender waits (default: as --runtime does; 2)");
+}
+
+}  // namespace plumb
