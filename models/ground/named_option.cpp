@@ -36,13 +36,18 @@ std::optional<double> number_that_fills(std::string_view text) {
   return value;
 }
 
+bool takes_number(const OptionForm& form, double value) {
+  if (form.kind != FormKind::kCount && form.kind != FormKind::kNumber) return false;
+  if (!std::isfinite(value) || value < form.least || value > form.most) return false;
+  return form.kind == FormKind::kNumber || std::trunc(value) == value;
+}
+
 bool has_form(const OptionForm& form, std::string_view value) {
   if (form.kind == FormKind::kWord) return value == form.text;
   if (form.kind == FormKind::kSwitch) return std::ranges::find(kSwitchWords, value) != kSwitchWords.end();
   if (form.kind == FormKind::kList) return true;
   const std::optional<double> number = number_that_fills(value);
-  if (!number || !(*number >= form.least && *number <= form.most)) return false;
-  return form.kind == FormKind::kNumber || std::trunc(*number) == *number;
+  return number && takes_number(form, *number);
 }
 
 /// "a number from 0 to 1e9", "auto".
@@ -59,6 +64,11 @@ std::string expected_form(const OptionForm& form) {
 const NamedOption* find_option(std::span<const NamedOption> table, std::string_view name) {
   const auto found = std::ranges::find(table, name, &NamedOption::name);
   return found == table.end() ? nullptr : &*found;
+}
+
+const NamedOption& option_named(std::span<const NamedOption> table, std::string_view name, std::string_view what) {
+  if (const NamedOption* known = find_option(table, name)) return *known;
+  throw_unknown(what, name, option_names(table));
 }
 
 std::vector<std::string_view> option_names(std::span<const NamedOption> table) {
@@ -89,14 +99,25 @@ std::string options_text(std::span<const NamedOption> table) {
   return text;
 }
 
+bool allows_value(const NamedOption& option, std::string_view value) {
+  return std::ranges::any_of(option.values, [&](const OptionForm& form) { return has_form(form, value); });
+}
+
+bool allows_number(const NamedOption& option, double value) {
+  return std::ranges::any_of(option.values, [&](const OptionForm& form) { return takes_number(form, value); });
+}
+
+std::string expected_values(const NamedOption& option) {
+  std::string expected;
+  for (const OptionForm& form : option.values) expected += (expected.empty() ? "" : " or ") + expected_form(form);
+  return expected;
+}
+
 void check_options(std::span<const NamedOption> table, const OptionTexts& given, std::string_view what) {
   for (const auto& [name, value] : given) {
-    const NamedOption* option = find_option(table, name);
-    if (option == nullptr) throw_unknown(what, name, option_names(table));
-    if (std::ranges::any_of(option->values, [&](const OptionForm& form) { return has_form(form, value); })) continue;
-    std::string expected;
-    for (const OptionForm& form : option->values) expected += (expected.empty() ? "" : " or ") + expected_form(form);
-    throw Error("option " + name + ": expected " + expected + ", found '" + value + "'");
+    const NamedOption& option = option_named(table, name, what);
+    if (allows_value(option, value)) continue;
+    throw Error("option " + name + ": expected " + expected_values(option) + ", found '" + value + "'");
   }
 }
 

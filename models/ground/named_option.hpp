@@ -91,11 +91,20 @@ using OptionTexts = std::map<std::string, std::string>;
 const NamedOption* find_option(std::span<const NamedOption> table, std::string_view name);
 std::vector<std::string_view> option_names(std::span<const NamedOption> table);
 
+/// Throws `Error` ("unknown WHAT 'NAME' (did you mean ...)") where the table has no such option.
+const NamedOption& option_named(std::span<const NamedOption> table, std::string_view name, std::string_view what);
+
 /// "a|b", "N", "K|auto".
 std::string values_text(const NamedOption& option);
 std::string default_text(const NamedOption& option);
 /// "  every=S (default: 600): seconds of work between checkpoints\n" for each of them.
 std::string options_text(std::span<const NamedOption> table);
+
+/// Whether the value has a form of the option.
+bool allows_value(const NamedOption& option, std::string_view value);
+bool allows_number(const NamedOption& option, double value);
+/// "a number from 0 to 1e9", "never or always".
+std::string expected_values(const NamedOption& option);
 
 /// Throws `Error` for a name that the table does not have ("unknown WHAT 'NAME' (did you mean ...)"), and for a value
 /// that has none of the forms of its option ("option NAME: expected ..., found 'VALUE'").

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "schedules/catalogue/schedule_option.hpp"
+#include "models/ground/named_option.hpp"
 #include "schedules/catalogue/schedule_params.hpp"
 #include "schedules/document/schedule.hpp"
 
@@ -11,8 +11,8 @@ namespace plumb {
 
 /// The option of every synchronous schedule that makes copies of its pipeline with shares of the batch: `shares=5-3`.
 inline constexpr std::string_view kCopyShares = "shares";
-inline constexpr ScheduleOption kCopySharesOption{
-    kCopyShares, "M-M-...", "one pipeline",
+inline constexpr NamedOption kCopySharesOption{
+    kCopyShares, list_form("M-M-..."), "one pipeline",
     "microbatches of every copy of the pipeline, as 5-3 of 8; they divide the devices equally; one update only"};
 
 /// One update of the schedule `name` in as many copies as the option `shares` has numbers, on `num_devices` / copies

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "schedules/catalogue/schedule_option.hpp"
+#include "models/ground/named_option.hpp"
 #include "schedules/catalogue/schedule_params.hpp"
 #include "schedules/document/schedule.hpp"
 
@@ -16,8 +16,10 @@ namespace plumb {
 void decide_by(std::string_view name, const ScheduleParams& params, const RunTimePolicy& policy, Schedule& schedule);
 
 /// The option of `decide_by`, for catalogue rows.
-inline constexpr ScheduleOption kOrderOption{
-    "order", "frozen|run-time", "frozen",
+inline constexpr NamedOption kOrderOption{
+    "order",
+    {"frozen", "run-time"},
+    "frozen",
     "frozen: lists with the order that the rule gives for the costs; run-time: devices follow the rule while they run"};
 
 }  // namespace plumb

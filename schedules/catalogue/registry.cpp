@@ -16,15 +16,13 @@ namespace plumb {
 
 namespace {
 
-void check_options(const ScheduleSpec& spec, const ScheduleParams& params) {
-  std::vector<std::string_view> known;
-  for (const ScheduleOption& option : spec.all_options()) known.push_back(option.name);
+/// Values are checked by the generator, which knows the size.
+void check_option_names(const ScheduleSpec& spec, const ScheduleParams& params) {
+  const std::vector<NamedOption> known = spec.all_options();
   for (const auto& [key, value] : params.options) {
     if (key == kCopyShares) continue;  // why it is none of a schedule's is said where copies are made
     require(!known.empty(), spec.name, "has no options, found '" + key + "'");
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      throw_unknown("option of " + std::string(spec.name), key, known);
-    }
+    option_named(known, key, "option of " + std::string(spec.name));
   }
 }
 
@@ -54,15 +52,13 @@ StageCosts summable_costs(const ScheduleSpec& spec, const ScheduleParams& params
 
 }  // namespace
 
-std::vector<ScheduleOption> ScheduleSpec::all_options() const {
-  std::vector<ScheduleOption> all = options;
+std::vector<NamedOption> ScheduleSpec::all_options() const {
+  std::vector<NamedOption> all = options;
   if (synchronous && !inference && copies) all.push_back(kCopySharesOption);
   return all;
 }
 
-bool ScheduleSpec::has_option(std::string_view option) const {
-  return std::ranges::find(options, option, &ScheduleOption::name) != options.end();
-}
+bool ScheduleSpec::has_option(std::string_view option) const { return find_option(options, option) != nullptr; }
 
 std::span<const ScheduleSpec> schedule_catalogue() {
   static const std::vector<ScheduleSpec> catalogue = [] {
@@ -100,7 +96,7 @@ Schedule generate(std::string_view name, const ScheduleParams& params) {
   constexpr std::int64_t kMostDevices = 65536;
   constexpr std::int64_t kMostStages = std::int64_t{1} << 20;
   const ScheduleSpec& spec = schedule_named(name);
-  check_options(spec, params);
+  check_option_names(spec, params);
   check_in(spec, "num_devices", params.num_devices, 1, kMostDevices);
   check_in(spec, "num_microbatches", params.num_microbatches, 1, kMostMicrobatches);
   check_in(spec, "chunks per device", params.chunks, 0, kMostStages / params.num_devices);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/catalogue/schedule_option.hpp"
+#include "models/ground/named_option.hpp"
 #include "schedules/catalogue/schedule_params.hpp"
 #include "schedules/document/schedule.hpp"
 
@@ -22,7 +22,7 @@ struct ScheduleSpec {
   std::string_view weights = "flush";     ///< name of the weight policy
   std::string_view placement = "linear";  ///< or "looped", "v", "bidirectional", ...
   std::string_view needs = {};            ///< "p even; m a multiple of p"; empty: nothing
-  std::vector<ScheduleOption> options = {};
+  std::vector<NamedOption> options = {};
   std::string_view alias_of = {};  ///< the schedule of the catalogue that this one is; empty: its own
   bool folds = true;               ///< written with loops: its size does not grow with m
   bool searched = true;            ///< by a plan search that is given no names
@@ -30,7 +30,7 @@ struct ScheduleSpec {
   Schedule (*make)(const ScheduleParams&) = nullptr;
 
   /// `options`, and then those that it has like every other schedule of its kind (pipeline_copies.hpp).
-  std::vector<ScheduleOption> all_options() const;
+  std::vector<NamedOption> all_options() const;
 
   /// Whether `options` has one of this name.
   bool has_option(std::string_view option) const;

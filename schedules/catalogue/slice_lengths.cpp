@@ -1,5 +1,5 @@
 #include "schedules/catalogue/slice_lengths.hpp"
-#include "schedules/catalogue/schedule_option.hpp"
+#include "models/ground/named_option.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -272,16 +272,19 @@ std::vector<BatchSlice> joint_slices(std::string_view name, const ScheduleParams
   return fastest_batch_slices(asked.time, asked.search);
 }
 
-std::vector<ScheduleOption> slice_options(std::string_view slices, std::initializer_list<ScheduleOption> more) {
-  std::vector<ScheduleOption> options{
-      {"slices", "k", slices, "slices of a sequence"},
-      {"lengths", "equal|work|search|L,L,...", "equal",
+std::vector<NamedOption> slice_options(OptionDefault slices, std::initializer_list<NamedOption> more) {
+  std::vector<NamedOption> options{
+      {"slices", count_form("k"), slices, "slices of a sequence"},
+      {"lengths",
+       {"equal", "work", "search", list_form("L,L,...")},
+       "equal",
        "lengths of the slices: all equal, equal work, those with the shortest step, or as given"},
-      {"tokens", "N", "one for each slice", "tokens of a sequence; lengths=work and search need it"},
-      {"model", "LAYERSxHIDDENxFEEDFORWARDxHEADSxVOCABULARY", "none",
+      {"tokens", count_form("N"), "one for each slice", "tokens of a sequence; lengths=work and search need it"},
+      {"model", list_form("LAYERSxHIDDENxFEEDFORWARDxHEADSxVOCABULARY"), "none",
        "the transformer whose work counts; lengths=work and search need it"},
-      {"multiple", "N", "1; tokens / 64 with lengths=search", "number of tokens that every length is a multiple of"},
-      {"overhead", "N", "0", "time of a slice that does not depend on its length, in tokens"}};
+      {"multiple", count_form("N"), "1; tokens / 64 with lengths=search",
+       "number of tokens that every length is a multiple of"},
+      {"overhead", count_form("N", 0), 0, "time of a slice that does not depend on its length, in tokens"}};
   options.insert(options.end(), more);
   return options;
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/catalogue/schedule_option.hpp"
+#include "models/ground/named_option.hpp"
 #include "schedules/catalogue/schedule_params.hpp"
 
 // How a sequence is cut into slices, for schedules whose unit is a slice.
@@ -63,7 +63,7 @@ struct BatchSlice {
 std::vector<BatchSlice> fastest_batch_slices(const BatchSliceTime& time, const SliceSearch& search);
 
 /// The options of `slice_lengths` with so many slices by default, followed by `more`: for catalogue rows.
-std::vector<ScheduleOption> slice_options(std::string_view slices, std::initializer_list<ScheduleOption> more = {});
+std::vector<NamedOption> slice_options(OptionDefault slices, std::initializer_list<NamedOption> more = {});
 
 /// One row of lengths as the options ask for: by default `otherwise` slices of length 1 (lengths are relative).
 /// Throws `Error` for what the options do not allow.

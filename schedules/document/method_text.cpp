@@ -50,19 +50,10 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
 
 void check_parameters(const Method& method) {
   const MethodSpec& spec = method_spec(method.name);
-  std::vector<std::string_view> names;
-  for (const MethodParameter& parameter : spec.parameters) names.push_back(parameter.name);
   for (const auto& [name, value] : method.parameters) {
-    const auto known = std::ranges::find(spec.parameters, name, &MethodParameter::name);
-    if (known == spec.parameters.end()) {
-      if (names.empty()) fail(method.name, "no parameters, found '" + name + "'");
-      throw_unknown("parameter of " + method.name, name, names);
-    }
-    if (value >= known->least && value <= known->most) continue;
-    const bool open = known->most == std::numeric_limits<double>::max();
-    fail(method.name + ":" + name + "=" + number_text(value),
-         open ? "at least " + number_text(known->least)
-              : "a number from " + number_text(known->least) + " to " + number_text(known->most));
+    if (spec.parameters.empty()) fail(method.name, "no parameters, found '" + name + "'");
+    const NamedOption& known = option_named(spec.parameters, name, "parameter of " + method.name);
+    if (!allows_number(known, value)) fail(method.name + ":" + name + "=" + number_text(value), expected_values(known));
   }
 }
 

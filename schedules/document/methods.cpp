@@ -2,38 +2,42 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "models/ground/error.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr double kUnbounded = std::numeric_limits<double>::max();
 constexpr double kMostUpdates = std::numeric_limits<std::int32_t>::max();
 
-constexpr std::array kT1{MethodParameter{
-    "K", {}, 0, kMostUpdates, "asynchronous updates until the base rate (default: a quarter of them; 0: never)"}};
-constexpr std::array kT2{
-    MethodParameter{"D", {}, 0, 1, "gamma = D^(1/n) for a delay of n updates (default: 1 - 2/(n+1))"}};
-constexpr std::array kT3{MethodParameter{"updates", 1, 1, kMostUpdates, "updates run synchronously first"}};
+/// From 0 to 1: a share, or whether something holds.
+constexpr OptionForm kShare = number_form("X", 0, 1);
 
-constexpr MethodParameter kPublished{
-    "published", 0, 0, 1, "1: the published distances, which are for one microbatch per update, as they are"};
+constexpr std::array kT1{NamedOption{"K", number_form("N", 0, kMostUpdates), "a quarter of the updates",
+                                     "asynchronous updates until the base rate", "0: never"}};
+constexpr std::array kT2{
+    NamedOption{"D", kShare, "such that gamma = 1 - 2/(n+1)", "gamma = D^(1/n) for a delay of n updates"}};
+constexpr std::array kT3{
+    NamedOption{"updates", number_form("N", 1, kMostUpdates), 1, "updates that run synchronously first"}};
+
+constexpr NamedOption kPublished{"published", kShare, 0,
+                                 "1: the published distances, which are for one microbatch per update, as they are"};
 constexpr std::array kSpecTrain{
-    MethodParameter{"released", 0, 0, 1,
-                    "1: as in the released code, for the stage's own backward, which reads what its forward read"},
+    NamedOption{"released", kShare, 0,
+                "1: as in the released code, for the stage's own backward, which reads what its forward read"},
     kPublished};
 constexpr std::array kPipeOptim{
-    MethodParameter{"released", 0, 0, 1, "1: as in the released code, for the backward after its own"}, kPublished};
+    NamedOption{"released", kShare, 0, "1: as in the released code, for the backward after its own"}, kPublished};
 constexpr std::array kLwp{
-    MethodParameter{"scale", 1, 0, 1000, "times the stage's mean delay"},
-    MethodParameter{"difference", 0, 0, 1, "1: along the last change of the weights instead of the velocity"}};
-constexpr std::array kBraking{MethodParameter{"rho", 0.5, 0, 1, "strength"}};
-constexpr std::array kGap{MethodParameter{"keep", 0.999, 0, 1, "of the running mean of squared velocities"}};
-constexpr std::array kCompensation{MethodParameter{"lambda", 0.04, 0, kUnbounded, "strength"},
-                                   MethodParameter{"adaptive", 0, 0, 1, "1: divided by the root of a mean square"}};
-constexpr std::array kElastic{
-    MethodParameter{"a", {}, 0, 1, "strength of the pull (default: 1 / copies of the model)"}};
+    NamedOption{"scale", number_form("X", 0, 1000), 1, "times the stage's mean delay"},
+    NamedOption{"difference", kShare, 0, "1: along the last change of the weights instead of the velocity"}};
+constexpr std::array kBraking{NamedOption{"rho", kShare, 0.5, "strength"}};
+constexpr std::array kGap{
+    NamedOption{"keep", kShare, 0.999, "share of the running mean of squared velocities that is kept"}};
+constexpr std::array kCompensation{NamedOption{"lambda", number_form("X"), 0.04, "strength"},
+                                   NamedOption{"adaptive", kShare, 0, "1: divided by the root of a mean square"}};
+constexpr std::array kElastic{NamedOption{"a", kShare, "1 / copies of the model", "strength of the pull"}};
 
 constexpr std::string_view kFtPipe = "Eliad et al., FTPipe, ATC 2021";
 constexpr std::string_view kPb = "Kosson et al., Pipelined Backpropagation at Scale, arXiv 2003.11666";
@@ -139,9 +143,8 @@ const MethodSpec& method_spec(std::string_view name) {
 std::optional<double> parameter(const Method& method, std::string_view name) {
   const auto given = method.parameters.find(std::string(name));
   if (given != method.parameters.end()) return given->second;
-  const auto parameters = method_spec(method.name).parameters;
-  const auto known = std::ranges::find(parameters, name, &MethodParameter::name);
-  return known == parameters.end() ? std::nullopt : known->otherwise;
+  const NamedOption* known = find_option(method_spec(method.name).parameters, name);
+  return known == nullptr ? std::nullopt : known->otherwise.number;
 }
 
 bool looks_back(const Schedule& schedule) {

@@ -1,25 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/ground/named_option.hpp"
 #include "schedules/document/schedule.hpp"
 
 namespace plumb {
-
-/// A number that a method takes.
-struct MethodParameter {
-  std::string_view name;
-  std::optional<double> otherwise;  ///< if it is not given; none: see `meaning`
-  double least = 0;
-  double most = std::numeric_limits<double>::max();
-  std::string_view meaning;
-};
 
 /// What a method decides. Two methods cannot choose the weights of the same op; all others can be combined.
 struct MethodScope {
@@ -37,8 +28,8 @@ struct MethodSpec {
   std::string_view name;
   std::string_view summary;
   std::string_view source;
-  std::string_view buffers = {};  ///< that it keeps, described; empty: none
-  std::span<const MethodParameter> parameters = {};
+  std::string_view buffers = {};                 ///< that it keeps, described; empty: none
+  std::span<const NamedOption> parameters = {};  ///< each is a number
   MethodScope scope = {};
 };
 

@@ -181,8 +181,8 @@ class BambooRule final : public CampaignRule {
 
 constexpr std::array kBambooOptions{
     kPipelineStagesOption,
-    NamedOption{"global", kRuleSeconds, 30, "seconds to meet at first and after a loss that stops the job"},
-    NamedOption{"local", kRuleSeconds, 20, "seconds to meet after a step"},
+    NamedOption{"global", kRulePause, 30, "seconds to meet at first and after a loss that stops the job"},
+    NamedOption{"local", kRulePause, 20, "seconds to meet after a step"},
     NamedOption{"slowdown", rule_number("X", 1), 1.5, "times as long a step takes while somebody stands in"}};
 
 CampaignRulePtr make_bamboo(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {

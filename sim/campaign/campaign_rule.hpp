@@ -62,7 +62,8 @@ struct CampaignRuleSpec {
 
 // Values of the options of rules.
 inline constexpr double kMostRuleNumber = 1e9;
-inline constexpr OptionForm kRuleSeconds = number_form("S", 0, kMostRuleNumber);
+inline constexpr OptionForm kRulePause = number_form("S", 0, kMostRuleNumber);   ///< seconds in which work stands still
+inline constexpr OptionForm kRulePeriod = number_form("T", 0, kMostRuleNumber);  ///< seconds from one time to the next
 constexpr OptionForm rule_number(std::string_view stands_for, double least = 0) {
   return number_form(stands_for, least, kMostRuleNumber);
 }
@@ -70,7 +71,7 @@ constexpr OptionForm rule_count(std::string_view stands_for, double least) {
   return count_form(stands_for, least, kMostRuleNumber);
 }
 /// Of rules that go on while they save.
-inline constexpr NamedOption kSavesBesideOption{"every", kRuleSeconds, 600, "seconds of work between checkpoints",
+inline constexpr NamedOption kSavesBesideOption{"every", kRulePeriod, 600, "seconds of work between checkpoints",
                                                 "they are written beside it"};
 /// Of rules whose pipelines are as long as those of the best layout (`usual_stages`).
 inline constexpr NamedOption kPipelineStagesOption{

@@ -212,7 +212,7 @@ std::int32_t shortest_pipeline(LayoutBook& book) {
 constexpr std::array kOobleckOptions{
     NamedOption{"least", rule_count("N", 1), "the fewest that the job runs on", "nodes of the shortest pipeline"},
     NamedOption{"tolerated", rule_count("N", 0), 1, "losses at once after which every layer is still somewhere"},
-    NamedOption{"pause", kRuleSeconds, 30, "seconds to take other pipelines"}, kSavesBesideOption};
+    NamedOption{"pause", kRulePause, 30, "seconds to take other pipelines"}, kSavesBesideOption};
 
 CampaignRulePtr make_oobleck(const CampaignProblem&, const OptionReader& options, LayoutBook& book) {
   return std::make_unique<OobleckRule>(

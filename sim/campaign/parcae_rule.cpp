@@ -117,9 +117,9 @@ class ParcaeRule final : public CampaignRule {
 };
 
 constexpr std::array kParcaeOptions{
-    NamedOption{"interval", kRuleSeconds, 60, "seconds from one choice of a layout to the next"},
-    NamedOption{"save", kRuleSeconds, 14, "seconds to save and load a checkpoint"},
-    NamedOption{"restart", kRuleSeconds, 30, "seconds of a restart where the layouts say nothing of it"},
+    NamedOption{"interval", kRulePeriod, 60, "seconds from one choice of a layout to the next"},
+    NamedOption{"save", kRulePause, 14, "seconds to save and load a checkpoint"},
+    NamedOption{"restart", kRulePause, 30, "seconds of a restart where the layouts say nothing of it"},
     NamedOption{"ahead", rule_count("L", 0), 0, "intervals ahead whose nodes are known",
                 "above 0 this is its liveput with true forecasts"}};
 

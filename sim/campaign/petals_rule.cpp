@@ -248,8 +248,8 @@ constexpr std::array kPetalsOptions{
                 "blocks that every server holds"},
     NamedOption{"quality", rule_number("X"), 0.75, "share of the throughput that the slowest block could have",
                 "below it servers move"},
-    NamedOption{"check", kRuleSeconds, 120, "seconds from one look at the swarm to the next"},
-    NamedOption{"load", kRuleSeconds, 30, "seconds in which a server loads its blocks over the network"}};
+    NamedOption{"check", kRulePeriod, 120, "seconds from one look at the swarm to the next"},
+    NamedOption{"load", kRulePause, 30, "seconds in which a server loads its blocks over the network"}};
 
 CampaignRulePtr make_petals(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {
   const std::int32_t known = book.source().layers();

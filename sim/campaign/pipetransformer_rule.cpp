@@ -77,7 +77,7 @@ constexpr std::array kPipeTransformerOptions{
                 "if not, they run forward in every step, in the first stage"},
     kSavesOption,
     kSaveOption,
-    NamedOption{"restart", kRuleSeconds, 120, "seconds from a loss, or from packing layers anew, to the next step"},
+    NamedOption{"restart", kRulePause, 120, "seconds from a loss, or from packing layers anew, to the next step"},
     kLayoutNodesOption};
 
 CampaignRulePtr make_pipetransformer(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {

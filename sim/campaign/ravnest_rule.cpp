@@ -211,8 +211,8 @@ constexpr std::array kRavnestOptions{
                 "stages of every cluster"},
     NamedOption{"clusters", rule_count("N", 0), "as many as the mean of the trace makes", "number of clusters"},
     NamedOption{"updates", rule_number("N"), 500, "updates of every cluster between two averagings"},
-    NamedOption{"average", kRuleSeconds, 10, "seconds that averaging takes"},
-    NamedOption{"rejoin", kRuleSeconds, 30, "seconds in which a peer loads the newest weights of its layers"},
+    NamedOption{"average", kRulePause, 10, "seconds that averaging takes"},
+    NamedOption{"rejoin", kRulePause, 30, "seconds in which a peer loads the newest weights of its layers"},
     kSavesBesideOption};
 
 CampaignRulePtr make_ravnest(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {

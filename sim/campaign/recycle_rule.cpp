@@ -124,7 +124,7 @@ class RecycleRule final : public CampaignRule {
 };
 
 constexpr std::array kRecycleOptions{
-    kPipelineStagesOption, NamedOption{"pause", kRuleSeconds, 30, "seconds from a loss to the next step"},
+    kPipelineStagesOption, NamedOption{"pause", kRulePause, 30, "seconds from a loss to the next step"},
     NamedOption{"reshard", switch_form(), 0, "whether layers move, too, so that all nodes have equal work",
                 "this is ElasWave's bound"},
     kSavesBesideOption};

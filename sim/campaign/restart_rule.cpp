@@ -107,14 +107,14 @@ void RestartRule::begin_step(CampaignRun& run) {
 
 namespace {
 
-constexpr NamedOption kRestartOption{"restart", kRuleSeconds, 120, "seconds from a loss to the next step"};
+constexpr NamedOption kRestartOption{"restart", kRulePause, 120, "seconds from a loss to the next step"};
 constexpr NamedOption kPeersOption{"peers", rule_count("K", 0), 0,
                                    "neighbours that keep each other's state in memory after every step"};
 constexpr NamedOption kStateOption{"state", rule_number("X"), 0, "GB of a node that its peers keep",
                                    "what of sending them does not fit into a step makes it longer"};
 constexpr NamedOption kLinkOption{"link", rule_number("X"), 12.5, "GB/s of a node"};
 constexpr NamedOption kIdleOption{"idle", rule_number("X"), 0, "share of a step in which its link is free"};
-constexpr NamedOption kMoveSecondsOption{"rebalance", kRuleSeconds, "none: all wait for it",
+constexpr NamedOption kMoveSecondsOption{"rebalance", kRulePause, "none: all wait for it",
                                          "seconds in which layers move off a slow node"};
 constexpr NamedOption kMoveBytesOption{"layer", rule_number("X"), "none",
                                        "GB of weights that move off a slow node, in place of rebalance"};

@@ -27,10 +27,10 @@ struct RestartSettings {
 
 // Options that rules made of `checkpoint` share.
 inline constexpr NamedOption kSavesOption{"every",
-                                          kRuleSeconds,
+                                          kRulePeriod,
                                           {600, "600, or the best for the failures where these are random"},
                                           "seconds of work between checkpoints"};
-inline constexpr NamedOption kSaveOption{"save", kRuleSeconds, 30, "seconds that a checkpoint stops the job"};
+inline constexpr NamedOption kSaveOption{"save", kRulePause, 30, "seconds that a checkpoint stops the job"};
 inline constexpr NamedOption kLayoutNodesOption{"nodes", rule_count("N", 1), "the mean of the trace",
                                                 "nodes that the layout is made for"};
 

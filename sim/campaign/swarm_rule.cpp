@@ -189,8 +189,8 @@ namespace {
 constexpr std::array kSwarmOptions{
     NamedOption{"stages", rule_count("P", 1), "those of the best layout for the mean of the trace",
                 "pools, one for every stage"},
-    NamedOption{"join", kRuleSeconds, 30, "seconds in which a peer loads the state of its stage"},
-    NamedOption{"rebalance", kRuleSeconds, 300, "seconds after which a peer may move to the smallest pool"},
+    NamedOption{"join", kRulePause, 30, "seconds in which a peer loads the state of its stage"},
+    NamedOption{"rebalance", kRulePeriod, 300, "seconds after which a peer may move to the smallest pool"},
     kSavesBesideOption};
 
 CampaignRulePtr make_swarm(const CampaignProblem& problem, const OptionReader& options, LayoutBook& book) {

@@ -14,30 +14,18 @@ constexpr std::int64_t kMostParts = 256;  ///< smallest larger number: so many p
 /// count), microbatches of other lengths; branch and bound.
 constexpr std::array<std::string_view, 5> kOtherQuestions{"validation", "replicas", "pipelines", "sizes", "proof"};
 
-std::vector<std::string> alternatives(std::string_view values) {
-  std::vector<std::string> words;
-  while (!values.empty()) {
-    const std::size_t end = std::min(values.find('|'), values.size());
-    words.emplace_back(values.substr(0, end));
-    values.remove_prefix(std::min(end + 1, values.size()));
-  }
-  return words;
-}
-
 }  // namespace
 
-std::vector<std::string> tried_values(const ScheduleOption& option, std::int64_t devices, std::int64_t microbatches) {
+std::vector<std::string> tried_values(const NamedOption& option, std::int64_t devices, std::int64_t microbatches) {
   const std::int64_t all_up_to = std::max(kAllNumbersUpTo, 2 * devices);
   std::vector<std::string> tried;
   if (std::ranges::find(kOtherQuestions, option.name) != kOtherQuestions.end()) return tried;
-  for (const std::string& word : alternatives(option.values)) {
-    if (word.find_first_of(",.") != std::string::npos || (word.size() > 1 && word[1] == '-')) continue;  // "N-N-..."
-    if (word.size() > 1) {
-      if (word != option.default_value) tried.push_back(word);
-      continue;
-    }
+  const std::string usual = default_text(option);
+  for (const OptionForm& form : option.values) {
+    if (form.kind == OptionForm::Kind::kWord && form.text != usual) tried.emplace_back(form.text);
+    if (form.kind != OptionForm::Kind::kCount) continue;
     for (std::int64_t number = 1; number <= std::min(microbatches, all_up_to); ++number) {
-      if (std::to_string(number) != option.default_value) tried.push_back(std::to_string(number));
+      if (std::to_string(number) != usual) tried.push_back(std::to_string(number));
     }
     for (std::int64_t parts = std::min(microbatches / all_up_to, kMostParts); parts > 0; --parts) {
       const std::int64_t number = microbatches / parts;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/catalogue/schedule_option.hpp"
+#include "models/ground/named_option.hpp"
 
 namespace plumb {
 
@@ -12,6 +12,6 @@ namespace plumb {
 /// up to 64 (twice the devices where that is more), and larger divisors of the microbatches. None for options that
 /// change the work, the devices of a stage, the copies of the model or only the effort of a schedule that is searched
 /// itself, and for those whose values are lists.
-std::vector<std::string> tried_values(const ScheduleOption& option, std::int64_t devices, std::int64_t microbatches);
+std::vector<std::string> tried_values(const NamedOption& option, std::int64_t devices, std::int64_t microbatches);
 
 }  // namespace plumb

@@ -50,7 +50,7 @@ class VariantMaker {
     if (!add({})) return;
     std::vector<std::pair<std::string, std::vector<std::string>>> choices;
     std::size_t combinations = 1;
-    for (const ScheduleOption& option : spec_.options) {
+    for (const NamedOption& option : spec_.options) {
       const std::string key(option.name);
       std::vector<std::string> possible{""};  // not given
       for (const std::string& value : tried_values(option, params_.num_devices, params_.num_microbatches)) {

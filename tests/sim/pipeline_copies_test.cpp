@@ -25,8 +25,8 @@ Ticks step_of(const Schedule& schedule) {
 
 /// Whether the catalogue says that the schedule has such copies.
 bool has_shares(const ScheduleSpec& spec) {
-  const std::vector<ScheduleOption> options = spec.all_options();
-  return std::ranges::find(options, kCopyShares, &ScheduleOption::name) != options.end();
+  const std::vector<NamedOption> options = spec.all_options();
+  return std::ranges::find(options, kCopyShares, &NamedOption::name) != options.end();
 }
 
 }  // namespace

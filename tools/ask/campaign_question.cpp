@@ -15,12 +15,25 @@
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
+
+/// An option of rules as it was given.
+struct GivenRuleOption {
+  std::string key;   ///< "every" or "checkpoint.every"
+  std::string rule;  ///< whose it is; empty: of all that have it
+  std::string name;
+  std::string value;
+
+  /// Null where the rule is not asked, or has no such option.
+  const NamedOption* of(const CampaignRuleSpec& spec) const {
+    return rule.empty() || rule == spec.name ? find_option(spec.options, name) : nullptr;
+  }
+};
+
 namespace {
 
 constexpr double kHour = 3.6e12;  ///< nanoseconds
 constexpr double kMostHours = 100'000;
 constexpr double kMostPlayedLosses = 4e6;
-constexpr double kMostPlayedSteps = 2e9;
 
 const Preset* preset_of(std::span<const Preset> presets, std::string_view name) {
   const auto found = std::ranges::find(presets, name, &Preset::name);
@@ -87,28 +100,7 @@ std::vector<double> swept_values(const std::string& text, const std::string& whe
   return values;
 }
 
-/// The value of an option that names one; none where it is not given. Throws `Error`.
-std::optional<double> only_value(const CampaignQuestion& question, std::string_view name) {
-  const auto option = std::ranges::find(kSweptNumbers, name, &SweptNumber::name);
-  const std::vector<double> values =
-      swept_values(question.*option->text, "--" + std::string(name), option->within, option->whole);
-  return values.empty() ? std::nullopt : std::optional(values.front());
-}
-
 std::int64_t last_of(const NodeTrace& trace) { return trace.events.empty() ? 0 : trace.events.back().at_ns; }
-
-/// An option of rules as it was given.
-struct GivenRuleOption {
-  std::string key;   ///< "every" or "checkpoint.every"
-  std::string rule;  ///< whose it is; empty: of all that have it
-  std::string name;
-  std::string value;
-
-  /// Null where the rule is not asked, or has no such option.
-  const NamedOption* of(const CampaignRuleSpec& spec) const {
-    return rule.empty() || rule == spec.name ? find_option(spec.options, name) : nullptr;
-  }
-};
 
 std::vector<GivenRuleOption> given_rule_options(const std::vector<std::string>& texts) {
   std::vector<GivenRuleOption> given;
@@ -192,6 +184,52 @@ std::string preset_names(std::span<const Preset> presets) {
 
 }  // namespace
 
+struct CampaignQuestion::Values {
+  std::optional<double> mtbf_hours{};
+  std::optional<double> nodes{};
+  std::optional<double> hours{};
+  std::optional<double> ready_s{};
+  std::optional<double> price{};
+  std::vector<GivenRuleOption> rule_options{};
+
+  double node_count() const { return nodes.value_or(1); }
+  std::int64_t until_ns() const { return std::llround(hours.value_or(24) * kHour); }
+  std::int64_t ready_ns() const { return std::llround(ready_s.value_or(45) * 1e9); }
+
+  std::optional<double>& number(std::string_view name) {
+    if (name == "mtbf") return mtbf_hours;
+    if (name == "nodes") return nodes;
+    if (name == "hours") return hours;
+    return name == "ready" ? ready_s : price;
+  }
+  /// Makes `option`, a number or "checkpoint.every", this value.
+  void set(const std::string& option, double value);
+  /// Options of one rule. Without an interval between checkpoints it is Young's best one, where it is known how often
+  /// nodes fail.
+  OptionTexts options_of(const CampaignRuleSpec& rule) const;
+};
+
+void CampaignQuestion::Values::set(const std::string& option, double value) {
+  if (std::ranges::find(kSweptNumbers, option, &SweptNumber::name) != kSweptNumbers.end()) number(option) = value;
+  for (GivenRuleOption& given : rule_options) {
+    if (given.key == option) given.value = digits_of(value);
+  }
+}
+
+OptionTexts CampaignQuestion::Values::options_of(const CampaignRuleSpec& rule) const {
+  OptionTexts options;
+  for (const GivenRuleOption& option : rule_options) {
+    if (option.of(rule) != nullptr) options[option.name] = option.value;
+  }
+  check_options(rule.options, options, "option of the rule " + std::string(rule.name));
+  const bool saves = find_option(rule.options, "every") != nullptr && find_option(rule.options, "save") != nullptr;
+  if (!mtbf_hours || !saves || options.contains("every")) return options;
+  const double save = OptionReader(rule.options, options).number("save");
+  const double between = *mtbf_hours * 3600 / node_count();
+  options["every"] = number_text(std::max(1.0, std::sqrt(2 * save * between)), 6);
+  return options;
+}
+
 NodeTrace load_node_trace(const std::string& name_or_file) {
   if (const Preset* preset = preset_of(trace_presets(), name_or_file)) {
     return node_trace_from_text(std::string(preset->json), name_or_file + ".csv");
@@ -246,25 +284,28 @@ void CampaignQuestion::add_to(OptionTable& options) {
   add_messages_to(options, messages);
 }
 
-std::int64_t CampaignQuestion::until_ns() const {
-  return std::llround(only_value(*this, "hours").value_or(24) * kHour);
+CampaignQuestion::Values CampaignQuestion::values() const {
+  Values read{.rule_options = given_rule_options(rule_options)};
+  for (const SweptNumber& option : kSweptNumbers) {
+    const std::string where = "--" + std::string(option.name);
+    const std::vector<double> all = swept_values(this->*option.text, where, option.within, option.whole);
+    if (!all.empty()) read.number(option.name) = all.front();
+  }
+  return read;
 }
 
-std::int64_t CampaignQuestion::ready_ns() const { return std::llround(only_value(*this, "ready").value_or(45) * 1e9); }
-
-NodeTrace CampaignQuestion::nodes_of(std::uint64_t seed_of_run, std::int64_t until_ns) const {
-  const auto count = static_cast<std::int32_t>(only_value(*this, "nodes").value_or(1));
-  const std::optional<double> mtbf_hours = only_value(*this, "mtbf");
+NodeTrace CampaignQuestion::nodes_of(const Values& values, std::uint64_t seed_of_run, std::int64_t until_ns) const {
+  const auto count = static_cast<std::int32_t>(values.node_count());
   const double node_hours = static_cast<double>(count) * static_cast<double>(until_ns) / kHour;
-  const double losses = node_hours / mtbf_hours.value_or(1);
+  const double losses = node_hours / values.mtbf_hours.value_or(1);
   if (losses > kMostPlayedLosses) {
     throw Error("campaign: so many nodes and hours have about " + count_text(std::llround(losses)) +
                 " events, expected at most " + count_text(std::llround(kMostPlayedLosses)));
   }
-  if (mtbf_hours) {
+  if (values.mtbf_hours) {
     return random_failures({.nodes = count,
-                            .mean_ns = std::llround(std::min(*mtbf_hours * kHour, 9e18)),
-                            .ready_ns = ready_ns(),
+                            .mean_ns = std::llround(std::min(*values.mtbf_hours * kHour, 9e18)),
+                            .ready_ns = values.ready_ns(),
                             .until_ns = until_ns,
                             .seed = seed_of_run});
   }
@@ -278,7 +319,7 @@ NodeTrace CampaignQuestion::nodes_of(std::uint64_t seed_of_run, std::int64_t unt
                         .seed = seed_of_run});
 }
 
-std::vector<CampaignProblem> CampaignQuestion::problems() const {
+std::vector<CampaignProblem> CampaignQuestion::problems(const Values& values) const {
   const int sources =
       static_cast<int>(!trace.empty()) + static_cast<int>(!mtbf.empty()) + static_cast<int>(!market.empty());
   if (sources != 1) throw Error("campaign: expected one of --trace, --mtbf and --market: when nodes come and go");
@@ -286,9 +327,9 @@ std::vector<CampaignProblem> CampaignQuestion::problems() const {
   if (!trace.empty() && (runs || !nodes.empty()))
     throw Error("campaign: a trace has its own nodes, expected no --runs and --nodes");
   CampaignProblem problem{.trace = {},
-                          .until_ns = until_ns(),
-                          .ready_ns = ready_ns(),
-                          .price_per_node_hour = only_value(*this, "price").value_or(0)};
+                          .until_ns = values.until_ns(),
+                          .ready_ns = values.ready_ns(),
+                          .price_per_node_hour = values.price.value_or(0)};
   if (!trace.empty()) {
     problem.trace = load_node_trace(trace);
     std::int64_t end = last_of(problem.trace);
@@ -299,7 +340,7 @@ std::vector<CampaignProblem> CampaignQuestion::problems() const {
   }
   std::vector<CampaignProblem> all;
   for (std::int64_t run = 0; run < runs.value_or(1); ++run) {
-    problem.trace = nodes_of(static_cast<std::uint64_t>(seed.value_or(1) + run), problem.until_ns);
+    problem.trace = nodes_of(values, static_cast<std::uint64_t>(seed.value_or(1) + run), problem.until_ns);
     problem.keep_phases = run == 0;
     all.push_back(problem);
   }
@@ -328,20 +369,6 @@ std::unique_ptr<LayoutSource> CampaignQuestion::source_of(std::int32_t most_node
   return std::make_unique<SimulatedLayouts>(std::move(job));
 }
 
-void CampaignQuestion::set_options(CampaignProblem& problem, const CampaignRuleSpec& rule) const {
-  problem.options.clear();
-  for (const GivenRuleOption& option : given_rule_options(rule_options)) {
-    if (option.of(rule) != nullptr) problem.options[option.name] = option.value;
-  }
-  const bool saves = find_option(rule.options, "every") != nullptr && find_option(rule.options, "save") != nullptr;
-  const std::optional<double> mtbf_hours = only_value(*this, "mtbf");
-  if (!mtbf_hours || !saves || problem.options.contains("every")) return;
-  check_options(rule.options, problem.options, "option of the rule " + std::string(rule.name));
-  const double save = OptionReader(rule.options, problem.options).number("save");
-  const double between = *mtbf_hours * 3600 / *only_value(*this, "nodes");
-  problem.options["every"] = number_text(std::max(1.0, std::sqrt(2 * save * between)), 6);
-}
-
 std::optional<CampaignSweep> CampaignQuestion::swept() const {
   std::vector<CampaignSweep> found;
   for (const SweptNumber& option : kSweptNumbers) {
@@ -368,22 +395,16 @@ std::optional<CampaignSweep> CampaignQuestion::swept() const {
   return std::move(found.front());
 }
 
-CampaignQuestion CampaignQuestion::with(const CampaignSweep& swept, double value) const {
-  CampaignQuestion one = *this;
-  const auto option = std::ranges::find(kSweptNumbers, swept.option, &SweptNumber::name);
-  if (option != kSweptNumbers.end()) one.*option->text = digits_of(value);
-  for (std::string& given : one.rule_options) {
-    if (given.starts_with(swept.option + "=")) given = swept.option + "=" + digits_of(value);
-  }
-  return one;
-}
-
 bool CampaignQuestion::is_sweep() const { return swept().has_value(); }
 
 CampaignSweep CampaignQuestion::sweep() const {
   std::optional<CampaignSweep> all = swept();
   if (!all) throw Error("campaign: expected an option with several values, such as --mtbf 2..32");
-  for (const double value : all->values) all->answers.push_back(with(*all, value).answer());
+  Values of_one = values();
+  for (const double value : all->values) {
+    of_one.set(all->option, value);
+    all->answers.push_back(answer(of_one));
+  }
   return *std::move(all);
 }
 
@@ -392,9 +413,13 @@ CampaignAnswer CampaignQuestion::answer() const {
     throw Error("campaign: " + several->option + " names " + std::to_string(several->values.size()) +
                 " values; expected one");
   }
+  return answer(values());
+}
+
+CampaignAnswer CampaignQuestion::answer(const Values& values) const {
   const std::vector<CampaignRuleSpec> chosen = chosen_rules(rules);
-  check_option_names(chosen, given_rule_options(rule_options));
-  std::vector<CampaignProblem> all = problems();
+  check_option_names(chosen, values.rule_options);
+  std::vector<CampaignProblem> all = problems(values);
   std::int32_t most = 0;
   for (const CampaignProblem& problem : all) most = std::max(most, most_nodes_of(problem.trace));
   const std::unique_ptr<LayoutSource> source = source_of(most);
@@ -403,12 +428,14 @@ CampaignAnswer CampaignQuestion::answer() const {
     throw Error("campaign: the job runs in no layout of " + std::to_string(most) + " nodes" +
                 (source->refusal().empty() ? "" : ": " + source->refusal()));
   }
-  CampaignAnswer answer{
-      .job = job_text(), .nodes = nodes_text(), .price_per_node_hour = all.front().price_per_node_hour, .outcomes = {}};
+  CampaignAnswer answer{.job = job_text(),
+                        .nodes = nodes_text(values),
+                        .price_per_node_hour = all.front().price_per_node_hour,
+                        .outcomes = {}};
   for (const CampaignRuleSpec& rule : chosen) {
     CampaignOutcome outcome{.rule = std::string(rule.name), .runs = {}};
     for (CampaignProblem& problem : all) {
-      set_options(problem, rule);
+      problem.options = values.options_of(rule);
       outcome.runs.push_back(run_campaign(problem, rule.name, book));
     }
     answer.outcomes.push_back(std::move(outcome));
@@ -431,11 +458,11 @@ std::string CampaignQuestion::job_text() const {
          " microbatches a step";
 }
 
-std::string CampaignQuestion::nodes_text() const {
+std::string CampaignQuestion::nodes_text(const Values& values) const {
   if (!trace.empty()) return "trace " + trace;
-  const std::string count = number_text(only_value(*this, "nodes").value_or(1), 6) + " nodes";
+  const std::string count = number_text(values.node_count(), 6) + " nodes";
   if (mtbf.empty()) return count + " of a market that takes and gives " + market;
-  return count + " that fail after " + number_text(only_value(*this, "mtbf").value_or(0)) + " h on average";
+  return count + " that fail after " + number_text(values.mtbf_hours.value_or(0)) + " h on average";
 }
 
 }  // namespace plumb

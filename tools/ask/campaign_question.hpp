@@ -52,20 +52,20 @@ struct CampaignQuestion {
   CampaignSweep sweep() const;
 
  private:
+  /// What is asked of one campaign: numbers and options of rules, read.
+  struct Values;
+
+  /// Of an option that names several values the first one.
+  Values values() const;
+  CampaignAnswer answer(const Values& values) const;
   /// The option that names several values, with them; no answers. None: all name one at most.
   std::optional<CampaignSweep> swept() const;
-  /// The same question for one value of the option.
-  CampaignQuestion with(const CampaignSweep& swept, double value) const;
-  std::int64_t until_ns() const;
-  std::int64_t ready_ns() const;
-  NodeTrace nodes_of(std::uint64_t seed_of_run, std::int64_t until_ns) const;
+  NodeTrace nodes_of(const Values& values, std::uint64_t seed_of_run, std::int64_t until_ns) const;
   /// One for every seed.
-  std::vector<CampaignProblem> problems() const;
+  std::vector<CampaignProblem> problems(const Values& values) const;
   std::unique_ptr<LayoutSource> source_of(std::int32_t most_nodes) const;
-  /// Without an interval between checkpoints: Young's best one, where it is known how often nodes fail.
-  void set_options(CampaignProblem& problem, const CampaignRuleSpec& rule) const;
   std::string job_text() const;
-  std::string nodes_text() const;
+  std::string nodes_text(const Values& values) const;
 };
 
 /// A record of nodes by name (`trace_presets`) or file. Throws `Error`.

@@ -10,6 +10,7 @@
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/network/network_io.hpp"
 #include "models/stages/network_costs.hpp"
+#include "tools/terminal/options_json.hpp"
 
 namespace plumb {
 namespace {
@@ -17,9 +18,9 @@ namespace {
 /// "group=N: microbatches per group (default: p); key=a|b: ...".
 std::string options_in_one_line(const ScheduleSpec& spec) {
   std::string text;
-  for (const ScheduleOption& option : spec.all_options()) {
-    text += (text.empty() ? "" : "; ") + std::string(option.name) + "=" + std::string(option.values) + ": " +
-            std::string(option.meaning) + " (default: " + std::string(option.default_value) + ")";
+  for (const NamedOption& option : spec.all_options()) {
+    text += (text.empty() ? "" : "; ") + std::string(option.name) + "=" + values_text(option) + ": " +
+            std::string(option.meaning) + " (default: " + default_text(option) + ")";
   }
   return text;
 }
@@ -37,13 +38,6 @@ std::int64_t most_experts(const std::vector<LayerSpec>& layers) {
 std::string schedules_json(const std::vector<const ScheduleSpec*>& specs) {
   auto rows = nlohmann::ordered_json::array();
   for (const ScheduleSpec* spec : specs) {
-    auto options = nlohmann::ordered_json::array();
-    for (const ScheduleOption& option : spec->all_options()) {
-      options.push_back({{"name", option.name},
-                         {"values", option.values},
-                         {"default", option.default_value},
-                         {"meaning", option.meaning}});
-    }
     rows.push_back({{"name", spec->name},
                     {"summary", spec->summary},
                     {"year", spec->year},
@@ -53,7 +47,7 @@ std::string schedules_json(const std::vector<const ScheduleSpec*>& specs) {
                     {"placement", spec->placement},
                     {"needs", spec->needs},
                     {"options", options_in_one_line(*spec)},
-                    {"option_list", std::move(options)},
+                    {"option_list", options_json(spec->all_options())},
                     {"alias_of", spec->alias_of}});
   }
   return rows.dump(2) + "\n";

@@ -1,5 +1,4 @@
 #include "tools/catalogue/schedule_page.hpp"
-#include "schedules/catalogue/schedule_option.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/ground/named_option.hpp"
 #include "tools/catalogue/schedule_example.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -129,10 +129,6 @@ std::vector<std::pair<std::string, std::string>> example_figures(const Timeline&
   return figures;
 }
 
-std::string default_text(const ScheduleOption& option) {
-  return "(default: " + std::string(option.default_value) + ")";
-}
-
 std::string named_lines(const std::vector<std::pair<std::string, std::string>>& lines) {
   std::size_t width = 0;
   for (const auto& [name, value] : lines) width = std::max(width, name.size());
@@ -155,12 +151,9 @@ std::string heading_of(const ScheduleSpec& spec) {
 
 std::string schedule_page_text(const ScheduleSpec& spec, bool colour) {
   std::string text = heading_of(spec) + named_lines(facts_of(spec));
-  const std::vector<ScheduleOption> options = spec.all_options();
+  const std::vector<NamedOption> options = spec.all_options();
   text += options.empty() ? "\nno options\n" : "\noptions, each given as --opt NAME=VALUE\n";
-  for (const ScheduleOption& option : options) {
-    text += "  " + std::string(option.name) + "=" + std::string(option.values) + " " + default_text(option) + ": " +
-            std::string(option.meaning) + "\n";
-  }
+  text += options_text(options);
   const ScheduleExample example = schedule_example(spec, colour);
   return text + "\nexample: plumbline " + example.command + "\n\n" + example.drawing + "\n" +
          named_lines(example_figures(example.timeline));
@@ -168,13 +161,13 @@ std::string schedule_page_text(const ScheduleSpec& spec, bool colour) {
 
 std::string schedule_page_markdown(const ScheduleSpec& spec) {
   std::string text = "# " + heading_of(spec) + markdown_rows(facts_of(spec)) + "\n## Options\n\n";
-  const std::vector<ScheduleOption> options = spec.all_options();
+  const std::vector<NamedOption> options = spec.all_options();
   text += options.empty()
               ? "None.\n"
               : "Each is given as `--opt NAME=VALUE`.\n\n| option | values | default | meaning |\n|---|---|---|---|\n";
-  for (const ScheduleOption& option : options) {
-    text += "| `" + std::string(option.name) + "` | `" + markdown_cell(option.values) + "` | " +
-            markdown_cell(option.default_value) + " | " + markdown_cell(option.meaning) + " |\n";
+  for (const NamedOption& option : options) {
+    text += "| `" + std::string(option.name) + "` | `" + markdown_cell(values_text(option)) + "` | " +
+            markdown_cell(default_text(option)) + " | " + markdown_cell(option.meaning) + " |\n";
   }
   const ScheduleExample example = schedule_example(spec);
   text += "\n## Example\n\n`./plumbline " + example.command + "` draws:\n\n```\n" + example.drawing + "```\n\n";

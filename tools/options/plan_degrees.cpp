@@ -57,9 +57,13 @@ struct ZeroChoice {
   friend bool operator==(const ZeroChoice&, const ZeroChoice&) = default;
 };
 
-std::vector<ZeroChoice> zeros_of(const std::string& list) {
-  if (list.empty()) return {{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
+std::vector<ZeroChoice> zeros_of(const std::string& list, const PlanRuntime* runtime) {
   std::vector<ZeroChoice> chosen;
+  if (list.empty() && runtime == nullptr) return {{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
+  if (list.empty()) {
+    for (const ZeroStage stage : runtime->zero) chosen.push_back({stage});
+    return chosen;
+  }
   const auto add = [&chosen](ZeroChoice choice) {
     if (std::ranges::find(chosen, choice) == chosen.end()) chosen.push_back(choice);
   };
@@ -89,7 +93,8 @@ void check_measured(const PlanSearchArguments& arguments, const Network& network
   const auto other = [](auto none) { return [none](auto choice) { return choice != none; }; };
   const bool recompute = !arguments.recompute.empty() &&
                          std::ranges::any_of(recomputes_of(arguments.recompute), other(ActivationRecompute::kNone));
-  const bool zero = !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero), other(ZeroChoice{}));
+  const bool zero =
+      !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero, nullptr), other(ZeroChoice{}));
   if (recompute || zero) {
     throw Error("network '" + network.name + "': has measured layers, expected no " +
                 (recompute ? "--recompute" : "--zero"));
@@ -124,13 +129,15 @@ DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQue
     const std::int64_t experts = std::max<std::int64_t>(1, common_experts(question.network.layers));
     expert = divisors(experts, question.job.num_devices);
     choices.recompute = recomputes_of(arguments.recompute);
-    choices.zero = zeros_of(arguments.zero);
-    if ((question.for_systems || arguments.all) && arguments.zero.empty())
-      choices.zero.push_back({ZeroStage::kGradients});
+    choices.zero = zeros_of(arguments.zero, question.runtime);
+    const bool open = question.runtime == nullptr && (question.for_systems || arguments.all);
+    if (open && arguments.zero.empty()) choices.zero.push_back({ZeroStage::kGradients});
   } else {
     check_measured(arguments, question.network);
     choices.data = {1};
   }
+  if (question.runtime != nullptr && !question.runtime->splits_samples) context = {1};
+  if (question.runtime != nullptr && !question.runtime->splits_experts) expert = {1};
   if (arguments.offload) choices.offload = {false, true};
   if (arguments.offload && question.limits.host_bytes_per_s == 0 && question.cluster.host_link.bytes_per_s == 0) {
     throw Error("plan: --offload needs the link to the host: expected --host-bandwidth, or a cluster with a host_link");

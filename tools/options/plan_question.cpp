@@ -50,25 +50,37 @@ std::vector<std::int32_t> even_chunks(std::size_t decoders, const std::vector<st
 void check_format(MatrixFormat format, const PlanRuntime& runtime) {
   if (format == MatrixFormat::kBf16) return;
   const std::string name(kMatrixFormatNames[static_cast<std::size_t>(format)]);
-  allowed(runtime, "--precision", name, split(std::string(runtime.precision), ','), {});
+  check_allowed(runtime, "--precision", name, {runtime.precision.begin(), runtime.precision.end()});
 }
 
-/// What the system has, or all choices.
-PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* runtime) {
-  if (runtime == nullptr) return arguments;
-  const auto list = [](std::string_view names) {
-    return names.empty() ? std::vector<std::string>{} : split(std::string(names), ',');
+std::vector<std::string> zero_values(const PlanRuntime& runtime) {
+  std::vector<std::string> values;
+  for (const auto stages : {runtime.zero, runtime.zero_too}) {
+    for (const ZeroStage stage : stages) values.push_back(std::to_string(static_cast<int>(stage)));
+  }
+  return values;
+}
+
+std::vector<std::string> recompute_values(const PlanRuntime& runtime) {
+  std::vector<std::string> values;
+  for (const ActivationRecompute choice : runtime.recompute) {
+    values.emplace_back(kPlanRecomputes[static_cast<std::size_t>(choice)]);
+  }
+  return values;
+}
+
+/// Throws `Error` for what the system does not have.
+void check_runtime(const PlanSearchArguments& arguments, const PlanRuntime* runtime) {
+  if (runtime == nullptr) return;
+  const auto check = [&](const char* option, const std::string& given, const std::vector<std::string>& values) {
+    if (!given.empty()) check_allowed(*runtime, option, given, values);
   };
-  const auto narrow = [&](const char* option, std::string& given, const std::vector<std::string>& searched,
-                          const std::vector<std::string>& besides) {
-    given = allowed(*runtime, option, given, searched, besides);
-  };
-  narrow("--schedule", arguments.schedules, schedules_of(*runtime), {});
-  narrow("--zero", arguments.zero, list(runtime->zero), list(runtime->zero_too));
-  if (!arguments.recompute.empty()) narrow("--recompute", arguments.recompute, list(runtime->recompute), {});
-  if (!arguments.precision.empty()) narrow("--precision", arguments.precision, list(runtime->precision), {});
-  if (!runtime->splits_samples) narrow("--cp", arguments.context, {"1"}, {});
-  if (!runtime->splits_experts) narrow("--ep", arguments.expert, {"1"}, {});
+  if (!arguments.schedules.empty()) check("--schedule", arguments.schedules, schedules_of(*runtime));
+  check("--zero", arguments.zero, zero_values(*runtime));
+  check("--recompute", arguments.recompute, recompute_values(*runtime));
+  check("--precision", arguments.precision, {runtime->precision.begin(), runtime->precision.end()});
+  if (!runtime->splits_samples) check("--cp", arguments.context, {"1"});
+  if (!runtime->splits_experts) check("--ep", arguments.expert, {"1"});
   if (arguments.computes && arguments.precision.empty()) check_format(arguments.computes->format, *runtime);
   if (arguments.offload) throw Error("plan: --offload: no system is known to run such orders, expected --runtime none");
   if (!arguments.copies.empty()) throw Error("plan: --copies: no system shares a batch so, expected --runtime none");
@@ -81,7 +93,6 @@ PlanSearchArguments narrowed(PlanSearchArguments arguments, const PlanRuntime* r
   }
   if (arguments.unlike_tensor) throw Error("plan: --unlike-tp: no system divides stages so, expected --runtime none");
   if (arguments.asynchronous) throw Error("plan: --asynchronous: no system runs such orders, expected --runtime none");
-  return arguments;
 }
 
 /// Tables of words as long as the system makes them. What it adds depends on the tensor ranks only where they are no
@@ -152,11 +163,11 @@ void check_complete(const PlanSearchArguments& arguments) {
 
 }  // namespace
 
-PlanQuestion plan_question(const PlanSearchArguments& given) {
-  const PlanRuntime* runtime = plan_runtime(given.runtime);
-  const PlanSearchArguments arguments = narrowed(given, runtime);
+PlanQuestion plan_question(const PlanSearchArguments& arguments) {
+  const PlanRuntime* runtime = plan_runtime(arguments.runtime);
+  check_runtime(arguments, runtime);
   check_complete(arguments);
-  PlanQuestion question{.runtime = runtime, .for_systems = runtime == nullptr && asks_for_systems(given)};
+  PlanQuestion question{.runtime = runtime, .for_systems = runtime == nullptr && asks_for_systems(arguments)};
   question.limits.margin = FitMargin::kError;
   if (runtime != nullptr) question.limits.runtime = runtime->name;
   question.network = arguments.described ? *arguments.described : network_argument(arguments.network);
@@ -202,6 +213,7 @@ PlanQuestion plan_question(const PlanSearchArguments& given) {
     question.ranges.chunks.push_back(static_cast<std::int32_t>(v));
   }
   question.ranges.schedules = names_of(arguments.schedules);
+  if (runtime != nullptr && arguments.schedules.empty()) question.ranges.schedules = schedules_of(*runtime);
   hold_to_systems(question);
   question.ranges.asynchronous = arguments.asynchronous;
   const auto& names = question.ranges.schedules;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -14,8 +13,6 @@
 namespace plumb {
 namespace {
 
-/// In the order of `ActivationRecompute`.
-constexpr std::array<std::string_view, 4> kRecomputesOfSystems{"none", "selective", "full", "fitted"};
 /// What a pipeline of one place is called.
 constexpr std::string_view kOnePlace = "1f1b";
 
@@ -49,29 +46,16 @@ std::optional<Partition> equal_stages(const std::vector<std::size_t>& units, std
   return cut;
 }
 
-bool lists(std::string_view names, std::string_view name) {
-  for (std::size_t at = names.find(name); at != std::string_view::npos; at = names.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    if ((at == 0 || names[at - 1] == ',') && (end == names.size() || names[end] == ',')) return true;
-  }
-  return false;
-}
-
 /// Whether the system spreads stages over such ranks.
 bool spreads(const PlanRuntime& runtime, const Parallelism& ranks) {
   if (is_fitted(ranks) || ranks.has_unlike_tensor()) return false;
-  const char zero = static_cast<char>('0' + static_cast<int>(ranks.zero));
-  const auto again = static_cast<std::size_t>(ranks.recompute);
-  if (runtime.zero.find(zero) == std::string_view::npos && runtime.zero_too.find(zero) == std::string_view::npos) {
-    return false;
-  }
-  if (!lists(runtime.recompute, kRecomputesOfSystems[again])) return false;
+  if (!runtime.has(ranks.zero) || !runtime.has(ranks.recompute)) return false;
   if ((ranks.context > 1 && !runtime.splits_samples) || (ranks.expert > 1 && !runtime.splits_experts)) return false;
   const bool whole = ranks.tensor > 1 && !ranks.sequence_parallel;
   if (whole && (!runtime.whole_norms || ranks.expert > 1)) return false;
   if (ranks.sequence_parallel && ranks.tensor > 1 && !runtime.splits_norms) return false;
   return ranks.format == MatrixFormat::kBf16 ||
-         lists(runtime.precision, kMatrixFormatNames[static_cast<std::size_t>(ranks.format)]);
+         runtime.has_precision(kMatrixFormatNames[static_cast<std::size_t>(ranks.format)]);
 }
 
 /// Whether the system has the schedule for such a size.
@@ -127,21 +111,17 @@ std::vector<std::string_view> plan_systems(const PipelinePlan& plan, const Netwo
 }
 
 std::vector<std::string> schedules_of(const PlanRuntime& runtime) {
-  return runtime.schedules.empty() ? schedules_of_csv(runtime) : split(std::string(runtime.schedules), ',');
+  if (runtime.schedules.empty()) return schedules_of_csv(runtime);
+  return {runtime.schedules.begin(), runtime.schedules.end()};
 }
 
-std::string allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
-                    const std::vector<std::string>& searched, const std::vector<std::string>& besides) {
-  if (given.empty()) return choices_text(searched);
-  for (const std::string& name : split(given, ',')) {
-    if (std::ranges::find(searched, name) != searched.end() || std::ranges::find(besides, name) != besides.end())
-      continue;
-    std::vector<std::string> all = searched;
-    all.insert(all.end(), besides.begin(), besides.end());
-    throw Error("plan: " + std::string(option) + " " + name + ": " + std::string(runtime.title) +
-                " does not have it beside a pipeline, expected " + choices_text(all));
+void check_allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
+                   const std::vector<std::string>& values) {
+  for (const std::string& value : split(given, ',')) {
+    if (std::ranges::find(values, value) != values.end()) continue;
+    throw Error("plan: " + std::string(option) + " " + value + ": " + std::string(runtime.title) +
+                " does not have it beside a pipeline, expected " + choices_text(values));
   }
-  return given;
 }
 
 void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job) {

@@ -11,11 +11,24 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
-#include "tools/options/parse_range.hpp"
+#include "tools/options/precision_argument.hpp"
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::array<std::string_view, 2> kMegatronSchedules{"1f1b", "interleaved"};
+constexpr std::array<std::string_view, 1> kMegatronSchedulesToo{"interleaved-overlap"};
+constexpr std::array<std::string_view, 1> kDeepSpeedSchedules{"1f1b"};
+constexpr std::array kShardedOptimizer{ZeroStage::kNone, ZeroStage::kOptimizer};
+constexpr std::array kShardedGradients{ZeroStage::kNone, ZeroStage::kGradients};
+constexpr std::array kShardedWeights{ZeroStage::kWeights};
+constexpr std::array kWholeLayers{ActivationRecompute::kNone, ActivationRecompute::kFull};
+constexpr std::array kPartsOfLayers{ActivationRecompute::kNone, ActivationRecompute::kSelective,
+                                    ActivationRecompute::kFull};
+constexpr std::array<std::string_view, 4> kPytorchPrecision{"mixed", "single", "fp8-current", "mxfp8"};
+constexpr std::array<std::string_view, 3> kTorchtitanPrecision{"mixed", "fp8-current", "mxfp8"};
+constexpr std::array<std::string_view, 2> kDeepSpeedPrecision{"mixed", "single"};
 
 /// Megatron-LM: `forward_backward_pipelining_*` of megatron/core (the one with interleaving refuses a last group of
 /// fewer microbatches than devices; only this one overlaps the all-to-alls of experts), `--use-distributed-optimizer`,
@@ -28,37 +41,33 @@ namespace {
 constexpr std::array kRuntimes{
     PlanRuntime{.name = "megatron",
                 .title = "Megatron-LM",
-                .schedules = "1f1b,interleaved",
-                .zero = "0,1",
-                .zero_too = "",
-                .recompute = "none,selective,full",
-                .precision = "mixed,single,fp8,fp8-current,fp8-block,mxfp8,nvfp4",
+                .schedules = kMegatronSchedules,
+                .schedules_too = kMegatronSchedulesToo,
+                .zero = kShardedOptimizer,
+                .recompute = kPartsOfLayers,
+                .precision = kPrecisionNames,
                 .pads_vocabulary = true,
-                .whole_rounds = true,
-                .schedules_too = "interleaved-overlap"},
+                .whole_rounds = true},
     PlanRuntime{.name = "pytorch",
                 .title = "PyTorch",
-                .schedules = "",
-                .zero = "0,2",
-                .zero_too = "3",
-                .recompute = "none,full",
-                .precision = "mixed,single,fp8-current,mxfp8"},
+                .zero = kShardedGradients,
+                .zero_too = kShardedWeights,
+                .recompute = kWholeLayers,
+                .precision = kPytorchPrecision},
     PlanRuntime{.name = "torchtitan",
                 .title = "torchtitan",
-                .schedules = "",
-                .zero = "0,2",
-                .zero_too = "3",
-                .recompute = "none,full",
-                .precision = "mixed,fp8-current,mxfp8",
+                .zero = kShardedGradients,
+                .zero_too = kShardedWeights,
+                .recompute = kWholeLayers,
+                .precision = kTorchtitanPrecision,
                 .whole_norms = false,
                 .overlaps_gradients = true},
     PlanRuntime{.name = "deepspeed",
                 .title = "DeepSpeed",
-                .schedules = "1f1b",
-                .zero = "0,1",
-                .zero_too = "",
-                .recompute = "none,full",
-                .precision = "mixed,single",
+                .schedules = kDeepSpeedSchedules,
+                .zero = kShardedOptimizer,
+                .recompute = kWholeLayers,
+                .precision = kDeepSpeedPrecision,
                 .splits_samples = false,
                 .splits_experts = false,
                 .equal_stages = true,
@@ -117,11 +126,21 @@ const PlanRuntime* plan_runtime(const std::string& name) {
   throw_unknown("runtime", dashed_name(name), plan_runtime_names());
 }
 
+bool PlanRuntime::has(ZeroStage stage) const {
+  return std::ranges::find(zero, stage) != zero.end() || std::ranges::find(zero_too, stage) != zero_too.end();
+}
+
+bool PlanRuntime::has(ActivationRecompute choice) const {
+  return std::ranges::find(recompute, choice) != recompute.end();
+}
+
+bool PlanRuntime::has_precision(std::string_view value) const {
+  return std::ranges::find(precision, value) != precision.end();
+}
+
 bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero) {
   const PlanRuntime* runtime = simulated_system(simulated);
-  if (runtime == nullptr) return true;
-  const std::string digit = std::to_string(zero);
-  return runtime->zero.find(digit) != std::string_view::npos || runtime->zero_too.find(digit) != std::string_view::npos;
+  return runtime == nullptr || runtime->has(static_cast<ZeroStage>(zero));
 }
 
 namespace {
@@ -129,10 +148,8 @@ namespace {
 /// The schedules of the catalogue that a system has under a name of its own; empty: what PyTorch's CSV can say.
 std::vector<std::string> named_schedules(const PlanRuntime& runtime) {
   if (runtime.schedules.empty()) return {};
-  std::vector<std::string> known = split(std::string(runtime.schedules), ',');
-  if (runtime.schedules_too.empty()) return known;
-  const std::vector<std::string> more = split(std::string(runtime.schedules_too), ',');
-  known.insert(known.end(), more.begin(), more.end());
+  std::vector<std::string> known(runtime.schedules.begin(), runtime.schedules.end());
+  known.insert(known.end(), runtime.schedules_too.begin(), runtime.schedules_too.end());
   return known;
 }
 

@@ -16,23 +16,27 @@ namespace plumb {
 
 /// What a training system can run of all that `plan` searches.
 struct PlanRuntime {
-  std::string_view name;            ///< as in `--runtime`, and of its row in sim/runtimes
-  std::string_view title;           ///< "Megatron-LM"
-  std::string_view schedules;       ///< of the catalogue, separated by commas; empty: what PyTorch's CSV can say
-  std::string_view zero;            ///< ZeRO stages that are searched
-  std::string_view zero_too;        ///< and those that are not, but can be asked for
-  std::string_view recompute;       ///< within layers
-  std::string_view precision;       ///< values of --precision
-  bool splits_samples = true;       ///< context ranks beside a pipeline
-  bool splits_experts = true;       ///< expert ranks beside a pipeline
-  bool equal_stages = false;        ///< the same number of decoder layers on every stage
-  bool splits_norms = true;         ///< tensor ranks can also divide norms: sequence parallelism
-  bool whole_norms = true;          ///< they can leave norms whole: plain tensor parallelism
-  bool overlaps_gradients = false;  ///< gradients are always reduced beside the last backward
-  bool pads_vocabulary = false;     ///< rows are added to the tables of words, to a multiple of `kVocabularyUnit`
-  bool whole_rounds = false;  ///< several stages of a device take their turns with rounds of as many microbatches as
-                              ///< there are devices, and no round may be left incomplete
-  std::string_view schedules_too = {};  ///< that it has beside `schedules`, but that are not searched
+  std::string_view name;                              ///< as in `--runtime`, and of its row in sim/runtimes
+  std::string_view title;                             ///< "Megatron-LM"
+  std::span<const std::string_view> schedules{};      ///< of the catalogue; empty: what PyTorch's CSV can say
+  std::span<const std::string_view> schedules_too{};  ///< that it has beside these, but that are not searched
+  std::span<const ZeroStage> zero{};                  ///< ZeRO stages that are searched
+  std::span<const ZeroStage> zero_too{};              ///< and those that are not, but can be asked for
+  std::span<const ActivationRecompute> recompute{};   ///< within layers
+  std::span<const std::string_view> precision{};      ///< values of --precision
+  bool splits_samples = true;                         ///< context ranks beside a pipeline
+  bool splits_experts = true;                         ///< expert ranks beside a pipeline
+  bool equal_stages = false;                          ///< the same number of decoder layers on every stage
+  bool splits_norms = true;                           ///< tensor ranks can also divide norms: sequence parallelism
+  bool whole_norms = true;                            ///< they can leave norms whole: plain tensor parallelism
+  bool overlaps_gradients = false;                    ///< gradients are always reduced beside the last backward
+  bool pads_vocabulary = false;  ///< rows are added to the tables of words, to a multiple of `kVocabularyUnit`
+  bool whole_rounds = false;     ///< several stages of a device take their turns with rounds of as many microbatches as
+                                 ///< there are devices, and no round may be left incomplete
+
+  bool has(ZeroStage stage) const;
+  bool has(ActivationRecompute choice) const;
+  bool has_precision(std::string_view value) const;
 };
 
 /// Megatron-LM's --make-vocab-size-divisible-by: what the rows of the tables of words are made a multiple of.
@@ -76,10 +80,10 @@ decltype(PlanJob::runs) runs_in_systems(const PlanRuntime* runtime = nullptr);
 /// The systems that run a plan of `network`: its schedule, its degrees and its cut. Empty: none that is known.
 std::vector<std::string_view> plan_systems(const PipelinePlan& plan, const Network& network);
 
-/// The choices of an option as the system has them: `given`, or all that are searched. Throws `Error` for a given one
-/// that the system does not have; `option` is "--zero".
-std::string allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
-                    const std::vector<std::string>& searched, const std::vector<std::string>& besides);
+/// Throws `Error` where `given`, values with commas, has one that is not among those of the system; `option` is
+/// "--zero".
+void check_allowed(const PlanRuntime& runtime, const char* option, const std::string& given,
+                   const std::vector<std::string>& values);
 
 /// Lets `job` be cut, placed and run as the system does.
 void cut_as(const PlanRuntime& runtime, const Network& network, PlanJob& job);

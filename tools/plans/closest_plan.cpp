@@ -32,13 +32,8 @@ CostSource source_of(const PlanQuestion& question, const PlanSearchArguments& ar
 /// Changes to degrees that the system has; any where no system was named.
 bool has(const PlanRuntime* runtime, const Parallelism& now, const Parallelism& then) {
   if (runtime == nullptr) return true;
-  const auto lists = [](const std::string& values, std::string_view value) {
-    return ("," + values + ",").find("," + std::string(value) + ",") != std::string::npos;
-  };
-  const std::string zero = std::string(runtime->zero) + "," + std::string(runtime->zero_too);
-  if (then.zero != now.zero && !lists(zero, std::to_string(static_cast<int>(then.zero)))) return false;
-  return then.recompute == now.recompute ||
-         lists(std::string(runtime->recompute), layer_recompute_text({then.recompute, then.modules, {}}));
+  if (then.zero != now.zero && !runtime->has(then.zero)) return false;
+  return then.recompute == now.recompute || (then.modules.empty() && runtime->has(then.recompute));
 }
 
 std::vector<MemoryRelief> reliefs_of(const PlanQuestion& question, const PlanSearchArguments& arguments,

@@ -23,14 +23,16 @@ Schedule acco(const ScheduleParams& params);
 
 namespace {
 
-constexpr ScheduleOption kTimingOption{"timing", "1f1b|slots", "1f1b",
-                                       "one pass at a time, or a forward and a backward at once in every slot"};
-constexpr ScheduleOption kSlotsTimingOption{"timing", "slots|1f1b", "slots",
-                                            "a forward and a backward at once in every slot, or one pass at a time"};
-constexpr ScheduleOption kFusedTimingOption{"timing", "fused|1f1b", "fused",
-                                            "a forward and a backward at once in every step, or one pass at a time"};
-constexpr ScheduleOption kAheadOption{
-    "ahead", "order|published", "order",
+constexpr NamedOption kTimingOption{
+    "timing", {"1f1b", "slots"}, "1f1b", "one pass at a time, or a forward and a backward at once in every slot"};
+constexpr NamedOption kSlotsTimingOption{
+    "timing", {"slots", "1f1b"}, "slots", "a forward and a backward at once in every slot, or one pass at a time"};
+constexpr NamedOption kFusedTimingOption{
+    "timing", {"fused", "1f1b"}, "fused", "a forward and a backward at once in every step, or one pass at a time"};
+constexpr NamedOption kAheadOption{
+    "ahead",
+    {"order", "published"},
+    "order",
     "how many updates ahead weights are predicted: what follows from the order of the passes, or the published numbers "
     "for m = 1"};
 
@@ -59,20 +61,20 @@ const std::array kAsynchronousRows{
                  .weights = "stash",
                  .placement = "replicated",
                  .needs = "m x least common multiple of the replicas below 2^31",
-                 .options = {{"replicas", "N-N-...", "(p-1)-1",
+                 .options = {{"replicas", list_form("N-N-..."), "(p-1)-1",
                               "devices of every stage, as 2-1-1; they take microbatches in turn"}},
                  .folds = false,  // stages update at their own pace
                  .make = one_f_one_b_rr},
-    ScheduleSpec{
-        .name = "pipedream-2bw",
-        .summary = "never flushed, two versions of the weights: every gradient is one update old",
-        .year = 2020,
-        .source = "Narayanan et al., PipeDream-2BW, arXiv 2006.09503",
-        .synchronous = false,
-        .weights = "double_buffer",
-        .needs = "m x delay at least p - 1 (timing=slots: 2p - 1)",
-        .options = {kTimingOption, {"delay", "N", "1", "age of the weights in updates; N + 1 versions are kept"}},
-        .make = pipedream_2bw},
+    ScheduleSpec{.name = "pipedream-2bw",
+                 .summary = "never flushed, two versions of the weights: every gradient is one update old",
+                 .year = 2020,
+                 .source = "Narayanan et al., PipeDream-2BW, arXiv 2006.09503",
+                 .synchronous = false,
+                 .weights = "double_buffer",
+                 .needs = "m x delay at least p - 1 (timing=slots: 2p - 1)",
+                 .options = {kTimingOption,
+                             {"delay", count_form("N"), 1, "age of the weights in updates; N + 1 versions are kept"}},
+                 .make = pipedream_2bw},
     ScheduleSpec{.name = "pipemare",
                  .summary = "never flushed, one version of the weights: every pass reads the newest",
                  .year = 2019,
@@ -80,9 +82,9 @@ const std::array kAsynchronousRows{
                  .synchronous = false,
                  .weights = "latest",
                  .options = {kSlotsTimingOption,
-                             {"correction", "none|t2", "none", "t2: discrepancy correction, as --method t2"},
-                             {"synchronous", "N", "0", "number of first updates that are flushed"},
-                             {"segment", "S", "no recomputation",
+                             {"correction", {"none", "t2"}, "none", "t2: discrepancy correction, as --method t2"},
+                             {"synchronous", count_form("N", 0), 0, "number of first updates that are flushed"},
+                             {"segment", count_form("S"), "no recomputation",
                               "of S stages in a row only the first keeps its input, and the others are recomputed (not "
                               "with timing=1f1b)"}},
                  .make = pipemare},
@@ -92,7 +94,9 @@ const std::array kAsynchronousRows{
                  .source = "Chen et al., SpecTrain, arXiv 1809.02839",
                  .synchronous = false,
                  .weights = "predicted",
-                 .options = {{"prediction", "paper|released", "paper",
+                 .options = {{"prediction",
+                              {"paper", "released"},
+                              "paper",
                               "the moment that weights are predicted for: the end of the microbatch's backward on "
                               "stage 0, or the stage's own backward (released code)"},
                              kAheadOption},
@@ -119,22 +123,25 @@ const std::array kAsynchronousRows{
                  .synchronous = false,
                  .weights = "latest",
                  .options = {kFusedTimingOption,
-                             {"weights", "latest|stash", "latest",
+                             {"weights",
+                              {"latest", "stash"},
+                              "latest",
                               "weights that a backward reads: the newest, or those that its forward read"}},
                  .make = pipelined_backpropagation},
-    ScheduleSpec{.name = "hetpipe",
-                 .summary = "data-parallel pipelines (virtual workers) that exchange their updates in waves",
-                 .year = 2020,
-                 .source = "Park et al., HetPipe, arXiv 2005.14038",
-                 .synchronous = false,
-                 .weights = "stash",
-                 .placement = "data-parallel",
-                 .needs = "p and m multiples of virtual-workers; concurrent at most p / virtual-workers",
-                 .options = {{"virtual-workers", "N", "2", "number of pipelines"},
-                             {"concurrent", "N", "p / virtual-workers",
-                              "minibatches in a pipeline at once; so many make a wave"},
-                             {"distance", "N", "0", "waves that a pipeline may be ahead of the slowest one"}},
-                 .make = hetpipe},
+    ScheduleSpec{
+        .name = "hetpipe",
+        .summary = "data-parallel pipelines (virtual workers) that exchange their updates in waves",
+        .year = 2020,
+        .source = "Park et al., HetPipe, arXiv 2005.14038",
+        .synchronous = false,
+        .weights = "stash",
+        .placement = "data-parallel",
+        .needs = "p and m multiples of virtual-workers; concurrent at most p / virtual-workers",
+        .options = {{"virtual-workers", count_form("N"), 2, "number of pipelines"},
+                    {"concurrent", count_form("N"), "p / virtual-workers",
+                     "minibatches in a pipeline at once; so many make a wave"},
+                    {"distance", count_form("N", 0), 0, "waves that a pipeline may be ahead of the slowest one"}},
+        .make = hetpipe},
     ScheduleSpec{.name = "avgpipe",
                  .summary = "several copies of the model: while one is flushed, the others keep the devices busy",
                  .year = 2023,
@@ -143,8 +150,10 @@ const std::array kAsynchronousRows{
                  .weights = "latest",
                  .placement = "copies",
                  .needs = "m a multiple of pipelines",
-                 .options = {{"pipelines", "N", "2", "copies of the model"},
-                             {"warmup", "1f1b|advance", "1f1b",
+                 .options = {{"pipelines", count_form("N"), 2, "copies of the model"},
+                             {"warmup",
+                              {"1f1b", "advance"},
+                              "1f1b",
                               "forwards of device d before its first backward: p - 1 - d, or 2(p - 1 - d)"}},
                  .folds = false,  // an update is one batch of each pipeline, and none is more than half of it
                  .make = avgpipe},
@@ -194,7 +203,9 @@ const std::array kAsynchronousRows{
                  .weights = "delay",
                  .placement = "replicated",
                  .needs = "p at least 2; m, the microbatches of half a step, a multiple of p",
-                 .options = {{"rule", "acco|dpu", "acco",
+                 .options = {{"rule",
+                              {"acco", "dpu"},
+                              "acco",
                               "every second update is tentative, or every one counts and is one update late"}},
                  .make = acco},
 };

@@ -63,8 +63,10 @@ SearchEffort search_effort(std::string_view name, const ScheduleParams& params, 
   return effort;
 }
 
-ScheduleOption improve_option(std::string_view default_value) {
-  return {"improve", "yes|no", default_value,
+NamedOption improve_option(OptionDefault otherwise) {
+  return {"improve",
+          {"yes", "no"},
+          otherwise,
           "whether other orders and a local search follow the published heuristic; no: what the authors' code finds"};
 }
 

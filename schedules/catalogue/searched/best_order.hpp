@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schedules/catalogue/schedule_option.hpp"
+#include "models/ground/named_option.hpp"
 #include "schedules/catalogue/schedule_params.hpp"
 #include "schedules/catalogue/searched/order_proof.hpp"
 #include "schedules/document/schedule.hpp"
@@ -24,9 +24,9 @@ struct SearchEffort {
 SearchEffort search_effort(std::string_view name, const ScheduleParams& params, bool improve, std::int32_t kinds);
 
 /// Their rows for the catalogue.
-ScheduleOption improve_option(std::string_view default_value);
-inline constexpr ScheduleOption kProofOption{
-    "proof", "N", "none",
+NamedOption improve_option(OptionDefault otherwise);
+inline constexpr NamedOption kProofOption{
+    "proof", count_form("N"), "none",
     "branch and bound over at most N million states: finds the best order, or proves that there is no better one"};
 
 /// The shortest of the order that a heuristic found (`heuristic.words`; none: empty) and those that `effort` allows.

@@ -37,22 +37,26 @@ Schedule dynapipe(const ScheduleParams& params);
 
 namespace {
 
-constexpr ScheduleOption kLimitOption{"limit", "K", "none",
-                                      "largest number of forwards by which a device may be ahead of its backwards"};
+constexpr NamedOption kLimitOption{"limit", count_form("K"), "none",
+                                   "largest number of forwards by which a device may be ahead of its backwards"};
 
-constexpr ScheduleOption kRecomputeOption{
-    "recompute", "never|always|except-last|early|early-except-last", "never",
+constexpr NamedOption kRecomputeOption{
+    "recompute",
+    {"never", "always", "except-last", "early", "early-except-last"},
+    "never",
     "drops the activations of no, all or all but the last microbatch and computes them again in the backward; early: "
     "before the gradient arrives"};
 
-constexpr ScheduleOption kSliceRecomputeOption{
-    "recompute", "never|always|except-last", "never",
+constexpr NamedOption kSliceRecomputeOption{
+    "recompute",
+    {"never", "always", "except-last"},
+    "never",
     "drops the activations of no, all or all but the last microbatch and computes them again in the backward"};
 
-std::vector<ScheduleOption> terapipe_options() {
-  std::vector<ScheduleOption> options = slice_options("4", {kSliceRecomputeOption});
-  ScheduleOption& lengths = *std::ranges::find(options, "lengths", &ScheduleOption::name);
-  lengths.values = "equal|work|search|joint|L,L,...";
+std::vector<NamedOption> terapipe_options() {
+  std::vector<NamedOption> options = slice_options(4, {kSliceRecomputeOption});
+  NamedOption& lengths = *std::ranges::find(options, "lengths", &NamedOption::name);
+  lengths.values = {"equal", "work", "search", "joint", list_form("L,L,...")};
   lengths.meaning =
       "lengths of the slices: all equal, equal work, those with the shortest step, the same with several microbatches "
       "in a slice where that is faster, or as given";
@@ -64,7 +68,9 @@ const std::array kSynchronousRows{
                  .summary = "all forwards, then all backwards",
                  .year = 2018,
                  .source = "Huang et al., GPipe, arXiv 1811.06965",
-                 .options = {{"order", "reverse|fifo", "reverse",
+                 .options = {{"order",
+                              {"reverse", "fifo"},
+                              "reverse",
                               "order of the backwards: last microbatch first, or first microbatch first"},
                              kRecomputeOption},
                  .make = gpipe},
@@ -88,7 +94,9 @@ const std::array kSynchronousRows{
                  .source = "Yeung et al., Vocabulary Parallelism, arXiv 2411.05288",
                  .placement = "divided",
                  .needs = "p at least 2",
-                 .options = {{"barriers", "1|2", "1",
+                 .options = {{"barriers",
+                              {"1", "2"},
+                              1,
                               "how often the shares of a microbatch wait for each other: 1 computes the gradient of "
                               "the head's input before the sums of all shares are known and scales it then; 2 keeps "
                               "one microbatch more"}},
@@ -108,12 +116,14 @@ const std::array kSynchronousRows{
                  .summary = "1f1b with a short or a long warm-up, also over replicated stages",
                  .year = 2020,
                  .source = "Fan et al., DAPPLE, arXiv 2007.01045",
-                 .options = {{"policy", "a|b", "a", "warm-up of device d: p - d forwards, or 2(p - d) - 1"},
-                             {"limit", "K|K-K-...", "none",
+                 .options = {{"policy", {"a", "b"}, "a", "warm-up of device d: p - d forwards, or 2(p - d) - 1"},
+                             {"limit",
+                              {count_form("K"), list_form("K-K-...")},
+                              "none",
                               "largest number of forwards by which a device may be ahead of its backwards; with "
                               "replicas also one number for every stage, as 1-3-2"},
                              kRecomputeOption,
-                             {"replicas", "N-N-...", "1 for every stage",
+                             {"replicas", list_form("N-N-..."), "1 for every stage",
                               "devices of every stage, as 2-1-1; they take microbatches in turn"}},
                  .make = dapple},
     ScheduleSpec{.name = "eager-1f1b",
@@ -129,7 +139,9 @@ const std::array kSynchronousRows{
         .source = "Wang et al., Ada-Grouper, arXiv 2303.01675",
         .needs = "k at most m",
         .options =
-            {{"k", "K|auto", "2",
+            {{"k",
+              {count_form("K"), "auto"},
+              2,
               "microbatches in a group; auto: the number with the shortest step for the given costs and memory limit"}},
         .make = kfkb},
     ScheduleSpec{
@@ -138,10 +150,13 @@ const std::array kSynchronousRows{
             "1f1b or gpipe with the backward split: weight gradients run in idle time and at the end of the step",
         .year = 2024,
         .source = "Rosselet et al., 2BP, arXiv 2405.18047",
-        .options = {{"base", "1f1b|gpipe", "1f1b", "order of the forwards and the input gradients"},
-                    {"weights", "gaps|end", "gaps",
+        .options = {{"base", {"1f1b", "gpipe"}, "1f1b", "order of the forwards and the input gradients"},
+                    {"weights",
+                     {"gaps", "end"},
+                     "gaps",
                      "where weight gradients run: in idle time first, or all at the end of the step"},
-                    {"concat", "N", "1", "weight gradients at the end of the step that are computed together"}},
+                    {"concat", count_form("N"), 1,
+                     "weight gradients at the end of the step that are computed together"}},
         .make = two_stage_backward},
     ScheduleSpec{.name = "interleaved",
                  .summary = "1f1b over several chunks of the model per device",
@@ -149,9 +164,9 @@ const std::array kSynchronousRows{
                  .source = "Narayanan et al., Megatron-LM, arXiv 2104.04473",
                  .placement = "looped",
                  .needs = "m a multiple of group, or a remainder of at least p; or m < p",
-                 .options = {{"group", "N", "p",
+                 .options = {{"group", count_form("N"), "p",
                               "microbatches that pass through a chunk before the device turns to the next chunk"},
-                             {"ahead", "N", "0", "additional forwards before the first backward"}},
+                             {"ahead", count_form("N", 0), 0, "additional forwards before the first backward"}},
                  .make = interleaved},
     ScheduleSpec{.name = "interleaved-overlap",
                  .summary = "interleaved whose forwards and backwards overlap in pairs, so that the all-to-alls of "
@@ -160,7 +175,7 @@ const std::array kSynchronousRows{
                  .source = "NVIDIA, Megatron-LM, combined_1f1b.py",
                  .placement = "looped",
                  .needs = "m a multiple of group, or a remainder of at least p; or m < p",
-                 .options = {{"group", "N", "p",
+                 .options = {{"group", count_form("N"), "p",
                               "microbatches that pass through a chunk before the device turns to the next chunk"}},
                  .make = interleaved_overlap},
     ScheduleSpec{.name = "depth-first",
@@ -177,10 +192,12 @@ const std::array kSynchronousRows{
                  .source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv 2211.05953",
                  .placement = "looped",
                  .needs = "passes at most m",
-                 .options = {{"passes", "D", "1",
+                 .options = {{"passes", count_form("D"), 1,
                               "number of passes over the chunks; each takes every D-th microbatch forward and backward "
                               "through all of them"},
-                             {"order", "fifo|reverse", "fifo",
+                             {"order",
+                              {"fifo", "reverse"},
+                              "fifo",
                               "order of a chunk's backwards: first microbatch first, or last microbatch first"}},
                  .make = breadth_first},
     ScheduleSpec{.name = "hanayo",
@@ -205,13 +222,19 @@ const std::array kSynchronousRows{
         .placement = "bidirectional",
         .needs = "p even",
         .options =
-            {{"pipelines", "f", "1", "pipelines in each direction; must divide p/2"},
-             {"scaling", "direct|doubling|halving", "direct",
+            {{"pipelines", count_form("f"), 1, "pipelines in each direction; must divide p/2"},
+             {"scaling",
+              {"direct", "doubling", "halving"},
+              "direct",
               "how more than p microbatches run: p at a time, two in every forward, or half of one in every backward"},
-             {"sync", "eager|eager-opt|end", "eager",
+             {"sync",
+              {"eager", "eager-opt", "end"},
+              "eager",
               "when the copies of a stage add up their gradients: after its last backward, so only on devices that "
               "wait afterwards, or at the end of the step"},
-             {"recompute", "never|always", "never",
+             {"recompute",
+              {"never", "always"},
+              "never",
               "whether activations are dropped and computed again in the backward"}},
         .make = chimera},
     ScheduleSpec{
@@ -233,7 +256,9 @@ const std::array kSynchronousRows{
         .placement = "replicated",
         .needs = "m a multiple of p",
         .options =
-            {{"rule", "v2|v1", "v2",
+            {{"rule",
+              {"v2", "v1"},
+              "v2",
               "who reads the weights of the step before: stages whose current weights are not ready in time, or all"}},
         .make = cyclic_dp},
     ScheduleSpec{.name = "terapipe",
@@ -256,24 +281,26 @@ const std::array kSynchronousRows{
                  .year = 2021,
                  .source = "Singh and Bhatele, AxoNN, arXiv 2110.13005",
                  .needs = "m x p at most 2^24",
-                 .options = {{"limit", "N", "p", "microbatches in the pipeline at once"}, kOrderOption},
+                 .options = {{"limit", count_form("N"), "p", "microbatches in the pipeline at once"}, kOrderOption},
                  .folds = false,
                  .make = axonn},
-    ScheduleSpec{
-        .name = "autopipe",
-        .summary = "1f1b whose first forwards run in two halves, so that the pipeline fills sooner",
-        .year = 2022,
-        .source = "Liu et al., AutoPipe, CLUSTER 2022",
-        .needs = "p at most 512; sliced at most m",
-        .options = {{"sliced", "N", "as many as shorten the warm-up", "microbatches whose forward is cut in two"}},
-        .copies = false,
-        .make = autopipe},
+    ScheduleSpec{.name = "autopipe",
+                 .summary = "1f1b whose first forwards run in two halves, so that the pipeline fills sooner",
+                 .year = 2022,
+                 .source = "Liu et al., AutoPipe, CLUSTER 2022",
+                 .needs = "p at most 512; sliced at most m",
+                 .options = {{"sliced", count_form("N"), "as many as shorten the warm-up",
+                              "microbatches whose forward is cut in two"}},
+                 .copies = false,
+                 .make = autopipe},
     ScheduleSpec{.name = "merak",
                  .summary = "1f1b with recomputation that stays off the critical path",
                  .year = 2022,
                  .source = "Lai et al., Merak, arXiv 2206.04959",
                  .needs = "m x updates at most 2^20",
-                 .options = {{"level", "shifted|lastnorecompute|prerecompute|base", "shifted",
+                 .options = {{"level",
+                              {"shifted", "lastnorecompute", "prerecompute", "base"},
+                              "shifted",
                               "how much of the method: all; all but moving up the third forward of the last stage but "
                               "one; only early recomputation; or none, recomputing inside every backward"}},
                  .folds = false,
@@ -286,7 +313,7 @@ const std::array kSynchronousRows{
                  .source = "Li et al., Fold3D, IEEE TPDS 2023",
                  .placement = "looped",
                  .needs = "replicas divides p and m",
-                 .options = {{"replicas", "N", "1", "copies of the model, each on p / N devices"}},
+                 .options = {{"replicas", count_form("N"), 1, "copies of the model, each on p / N devices"}},
                  .make = fold3d},
     ScheduleSpec{
         .name = "dynapipe",
@@ -294,9 +321,12 @@ const std::array kSynchronousRows{
         .year = 2023,
         .source = "Jiang et al., DynaPipe, arXiv 2311.10418",
         .needs = "m x p at most 2^24",
-        .options = {{"sizes", "L,L,...", "all equal", "lengths of the microbatches, repeated as often as needed"},
-                    {"limit", "N", "m", "microbatches whose activations a device may keep"},
-                    {"order", "given|search", "given",
+        .options = {{"sizes", list_form("L,L,..."), "all equal",
+                     "lengths of the microbatches, repeated as often as needed"},
+                    {"limit", count_form("N"), "m", "microbatches whose activations a device may keep"},
+                    {"order",
+                     {"given", "search"},
+                     "given",
                      "order of the microbatches: as given, or the one found with the shortest step"}},
         .folds = false,
         .make = dynapipe},
@@ -308,8 +338,8 @@ const std::array kSynchronousRows{
         .placement = "looped",
         .needs = "v = 1; or m x slices a multiple of p, or of slices x ceil(p / slices) where slices does not divide p",
         .options = slice_options(
-            "2", {kSliceRecomputeOption,
-                  {"backward", "whole|split", "whole", "split: weight gradients are computed later, as in zb-h1"}}),
+            2, {kSliceRecomputeOption,
+                {"backward", {"whole", "split"}, "whole", "split: weight gradients are computed later, as in zb-h1"}}),
         .copies = false,
         .make = seq1f1b},
 };

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
+#include "models/ground/named_option.hpp"
 #include "schedules/catalogue/generator.hpp"
-#include "schedules/catalogue/schedule_option.hpp"
 
 namespace plumb {
 
@@ -16,8 +16,10 @@ namespace plumb {
 Schedule with_validation(std::string_view name, const ScheduleParams& params, Schedule schedule);
 
 /// The option of `with_validation`, for catalogue rows.
-inline constexpr ScheduleOption kValidationOption{"validation", "none|sync|post", "none",
-                                                  "norm of all gradients: updates do not use it, wait for it, or are "
-                                                  "made at once and checked during the next warm-up"};
+inline constexpr NamedOption kValidationOption{"validation",
+                                               {"none", "sync", "post"},
+                                               "none",
+                                               "norm of all gradients: updates do not use it, wait for it, or are "
+                                               "made at once and checked during the next warm-up"};
 
 }  // namespace plumb

@@ -51,9 +51,9 @@ StageCosts short_weights(std::int32_t num_stages) {
 }
 
 /// Words that an option offers, and numbers and lists for it.
-std::vector<std::string> values_of(const ScheduleOption& option) {
+std::vector<std::string> values_of(const NamedOption& option) {
   std::vector<std::string> values;
-  std::istringstream words{std::string(option.values)};
+  std::istringstream words{values_text(option)};
   for (std::string word; std::getline(words, word, '|');) values.push_back(word);
   for (const char* more : {"0", "1", "2", "3", "4", "6", "2,1", "1,2,3", "1-2-1", "2-2", "1-1-1-1"})
     values.emplace_back(more);
@@ -61,11 +61,11 @@ std::vector<std::string> values_of(const ScheduleOption& option) {
 }
 
 /// A few values of an option beside another one.
-std::vector<std::string> some_values_of(const ScheduleOption& option) {
+std::vector<std::string> some_values_of(const NamedOption& option) {
   if (option.name == "model") return {"2x16x64x2x100"};
   if (option.name == "tokens") return {"32"};
   std::vector<std::string> values{"2"};
-  std::istringstream words{std::string(option.values)};
+  std::istringstream words{values_text(option)};
   for (std::string word; std::getline(words, word, '|');) {
     if (word.size() > 1 && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos)
       values.push_back(word);
@@ -78,7 +78,7 @@ std::vector<std::string> some_values_of(const ScheduleOption& option) {
 std::string sum_of_pairs(const ScheduleSpec& spec) {
   TextSum sum;
   std::map<std::string, std::string> needed;
-  for (const ScheduleOption& option : spec.options) {
+  for (const NamedOption& option : spec.options) {
     if (option.name == "model" || option.name == "tokens")
       needed[std::string(option.name)] = some_values_of(option).front();
   }
@@ -121,7 +121,7 @@ std::string lines_of(const ScheduleSpec& spec) {
     text += name + " on " + std::to_string(p) + ": " + sum.text() + "\n";
   }
   text += name + " by two options: " + sum_of_pairs(spec) + "\n";
-  for (const ScheduleOption& option : spec.all_options()) {
+  for (const NamedOption& option : spec.all_options()) {
     TextSum sum;
     for (const std::string& value : values_of(option)) {
       for (const std::int32_t p : {2, 4}) {

@@ -67,7 +67,7 @@ std::int64_t total_size(const Schedule& schedule) {
 bool in_own_terms(const ScheduleSpec& spec, const std::string& message) {
   const std::string rule = std::string(spec.name) + ": ";
   return message.starts_with(rule) && std::ranges::none_of(schedule_catalogue(), [&](const ScheduleSpec& other) {
-           return std::ranges::any_of(other.options, [&](const ScheduleOption& option) {
+           return std::ranges::any_of(other.options, [&](const NamedOption& option) {
              const std::string name(option.name);
              const bool told =
                  message.starts_with(rule + name + " (") || message.find("option " + name) != message.npos;
@@ -77,19 +77,19 @@ bool in_own_terms(const ScheduleSpec& spec, const std::string& message) {
 }
 
 /// The default of `option` as it can be given: a word that it offers, or a number from 1; empty otherwise.
-std::string default_value(const ScheduleOption& option, const ScheduleParams& params) {
-  const std::string text(option.default_value);
+std::string default_value(const NamedOption& option, const ScheduleParams& params) {
+  const std::string text = default_text(option);
   if (text == "p") return std::to_string(params.num_devices);
   if (text == "m") return std::to_string(params.num_microbatches);
   const bool number = text.find_first_not_of("0123456789") == std::string::npos && text != "0";
-  const bool word = ("|" + std::string(option.values) + "|").find("|" + text + "|") != std::string::npos;
+  const bool word = ("|" + values_text(option) + "|").find("|" + text + "|") != std::string::npos;
   return number || word ? text : "";
 }
 
 /// The words that `option` offers (of several letters, none of them capital: others stand for numbers), and `usual`.
-std::vector<std::string> values_of(const ScheduleOption& option, const std::string& usual) {
+std::vector<std::string> values_of(const NamedOption& option, const std::string& usual) {
   std::vector<std::string> values;
-  std::istringstream words{std::string(option.values)};
+  std::istringstream words{values_text(option)};
   for (std::string word; std::getline(words, word, '|');) {
     const bool capital = std::ranges::any_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
     if (word.size() > 1 && !capital && word != usual) values.push_back(word);
@@ -119,7 +119,7 @@ TEST_CASE("an option takes every word that it offers, and its default makes the 
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
     const std::string without = lists_to_text(generate(spec.name, plain));
-    for (const ScheduleOption& option : spec.options) {
+    for (const NamedOption& option : spec.options) {
       CAPTURE(option.name);
       const std::string usual = default_value(option, plain);
       for (const std::string& value : values_of(option, usual)) {

@@ -50,9 +50,9 @@ TEST_CASE("every schedule of the catalogue comes back from its text with every o
     for (const std::int64_t updates : {0, 1, 3}) {
       ScheduleParams params{.num_devices = 4, .num_microbatches = 8, .updates = updates};
       if (const auto plain = smallest(spec, params)) written += comes_back(*plain) ? 1 : 0;
-      for (const ScheduleOption& option : spec.options) {
+      for (const NamedOption& option : spec.options) {
         CAPTURE(option.name);
-        std::istringstream words{std::string(option.values)};
+        std::istringstream words{values_text(option)};
         for (std::string word; std::getline(words, word, '|');) {
           CAPTURE(word);
           params.options = {{std::string(option.name), word == "N" || word.size() == 1 ? "2" : word}};

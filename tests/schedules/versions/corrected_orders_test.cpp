@@ -71,7 +71,7 @@ std::string corrected(const Schedule& schedule, const std::string& methods) {
 std::vector<Schedule> small_ones(const ScheduleSpec& spec) {
   std::vector<Schedule> all;
   std::vector<std::map<std::string, std::string>> choices{{}};
-  for (const ScheduleOption& option : spec.options) {
+  for (const NamedOption& option : spec.options) {
     const std::string name(option.name);
     if (name == "timing") {
       for (const char* value : {"1f1b", "slots", "fused"}) choices.push_back({{name, value}});

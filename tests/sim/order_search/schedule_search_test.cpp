@@ -214,16 +214,17 @@ TEST_CASE("a search for two stages per device compares nothing else, and its bou
 }
 
 TEST_CASE("values that are tried: words, numbers up to 64 and larger divisors, but no lists and no other questions") {
-  const auto tried = [](const char* name, const char* values, const char* standard, std::int64_t m) {
-    return tried_values({name, values, standard, ""}, 4, m);
+  const auto tried = [](const char* name, const OptionForms& values, OptionDefault usual, std::int64_t m) {
+    return tried_values({name, values, usual, ""}, 4, m);
   };
-  CHECK(tried("order", "fifo|reverse", "fifo", 8) == std::vector<std::string>{"reverse"});
-  CHECK(tried("k", "K|auto", "2", 4) == std::vector<std::string>{"1", "3", "4", "auto"});
-  CHECK(tried("lengths", "equal|L,L,...", "equal", 8).empty());
-  CHECK(tried("limit", "K|K-K-...", "none", 2) == std::vector<std::string>{"1", "2"});
-  CHECK(tried("replicas", "N-N-...", "1", 8).empty());
-  CHECK(tried("validation", "none|sync|post", "none", 8).empty());
-  const std::vector<std::string> large = tried("group", "N", "p", 256);
+  CHECK(tried("order", {"fifo", "reverse"}, "fifo", 8) == std::vector<std::string>{"reverse"});
+  CHECK(tried("k", {count_form("K"), "auto"}, 2, 4) == std::vector<std::string>{"1", "3", "4", "auto"});
+  CHECK(tried("lengths", {"equal", list_form("L,L,...")}, "equal", 8).empty());
+  CHECK(tried("limit", {count_form("K"), list_form("K-K-...")}, "none", 2) == std::vector<std::string>{"1", "2"});
+  CHECK(tried("policy", {"a", "b"}, "a", 8) == std::vector<std::string>{"b"});
+  CHECK(tried("replicas", list_form("N-N-..."), 1, 8).empty());
+  CHECK(tried("validation", {"none", "sync", "post"}, "none", 8).empty());
+  const std::vector<std::string> large = tried("group", count_form("N"), "p", 256);
   CHECK(large.size() == 66);
   CHECK(large.back() == "256");
   CHECK(large[64] == "128");

@@ -1,9 +1,9 @@
 #include "tools/catalogue/schedule_page.hpp"
-#include "schedules/catalogue/schedule_option.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "models/ground/named_option.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
@@ -33,11 +33,11 @@ TEST_CASE("a page has every option of its schedule on a line of its own") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
     const std::string text = schedule_page_text(spec);
-    for (const ScheduleOption& option : spec.all_options()) {
+    for (const NamedOption& option : spec.all_options()) {
       CAPTURE(option.name);
-      CHECK(!option.default_value.empty());
-      CHECK(contains_text(text, "\n  " + std::string(option.name) + "=" + std::string(option.values) + " (default: " +
-                                    std::string(option.default_value) + "): " + std::string(option.meaning) + "\n"));
+      CHECK(!default_text(option).empty());
+      CHECK(contains_text(text, "\n  " + std::string(option.name) + "=" + values_text(option) +
+                                    " (default: " + default_text(option) + "): " + std::string(option.meaning) + "\n"));
     }
     CHECK(contains_text(text, "\nno options\n") == spec.all_options().empty());
   }
