@@ -113,7 +113,7 @@ struct PlanAnswer {
   std::int64_t unpriced = 0;
   bool lacked_memory = false;  ///< a setup or a plan did not fit
   bool cut_short = false;      ///< a limit ended the search before everything was decided
-  std::string refused{};   ///< why the first impossible setup or plan was; empty when all were possible
+  std::string refused{};       ///< why the first impossible setup or plan was; empty when all were possible
 
   /// (best - bound) / best; 0 when the best plan is proved optimal.
   double gap() const {

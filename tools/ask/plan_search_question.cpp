@@ -140,7 +140,8 @@ PlanAnswer PreparedPlanSearch::search_all(const PlanSearchWatch& watch, const Pr
   const SharedTrials shared_too(share, rest);
   PricingLimits limits = question_.limits;
   limits.margin = FitMargin::kNone;
-  PlanAnswer expected = search_plan(question_.job_on(question_.cluster, limits), question_.ranges, rest);
+  PlanAnswer expected = search_plan(question_.job_on(question_.cluster, limits), question_.ranges, rest,
+                                    sure.best.empty() ? seeds : std::vector<PipelinePlan>{});
   return with_expected(std::move(sure), std::move(expected), [this](const ScoredPlan& plan) {
     return plan_need(question_, plan).verdict() == MemoryVerdict::kFits;
   });

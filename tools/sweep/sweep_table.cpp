@@ -123,28 +123,29 @@ std::string sweep_csv_row(const SweepResult& result) {
   const auto bound = [](const std::optional<Interval>& interval, double Interval::*end) {
     return interval ? exact_text((*interval).*end) : std::string{};
   };
-  for (std::string& text : std::vector<std::string>{std::to_string(f.updates),
-                                                    ns(f.makespan_ns),
-                                                    ns(f.step_time_ns),
-                                                    ns(f.longest_device_span_ns),
-                                                    exact_text(f.bubble_fraction),
-                                                    exact_text(f.bubble_rate),
-                                                    exact_text(f.utilization),
-                                                    exact_text(f.samples_per_s),
-                                                    exact_text(f.tokens_per_s),
-                                                    exact_text(f.model_flops_utilization),
-                                                    exact_text(f.peak_activations),
-                                                    exact_text(f.peak_device_stashes),
-                                                    std::to_string(f.peak_memory_bytes),
-                                                    std::to_string(f.needed_bytes),
-                                                    bound(f.makespan_interval_ns, &Interval::low),
-                                                    bound(f.makespan_interval_ns, &Interval::high),
-                                                    bound(f.bubble_interval, &Interval::low),
-                                                    bound(f.bubble_interval, &Interval::high),
-                                                    result.fits ? "true" : "false",
-                                                    std::string(verdict_word(result.verdict)),
-                                                    "",
-                                                    std::string(result.semantics)}) {
+  for (std::string& text : std::vector<std::string>{
+           std::to_string(f.updates),
+           ns(f.makespan_ns),
+           ns(f.step_time_ns),
+           ns(f.longest_device_span_ns),
+           exact_text(f.bubble_fraction),
+           exact_text(f.bubble_rate),
+           exact_text(f.utilization),
+           exact_text(f.samples_per_s),
+           exact_text(f.tokens_per_s),
+           exact_text(f.model_flops_utilization),
+           exact_text(f.peak_activations),
+           exact_text(f.peak_device_stashes),
+           std::to_string(f.peak_memory_bytes),
+           std::to_string(f.needed_bytes),
+           bound(f.makespan_interval_ns, &Interval::low),
+           bound(f.makespan_interval_ns, &Interval::high),
+           bound(f.bubble_interval, &Interval::low),
+           bound(f.bubble_interval, &Interval::high),
+           result.fits ? "true" : "false",
+           result.verdict == MemoryVerdict::kUnknown ? "" : std::string(verdict_word(result.verdict)),
+           "",
+           std::string(result.semantics)}) {
     cells.push_back(std::move(text));
   }
   return csv_row(cells);
