@@ -24,6 +24,7 @@ constexpr std::string_view kInputs = "planners/inputs/";
 
 PlanQuestion question_of(const ScoredProfile& asked) {
   PlanSearchArguments arguments;
+  arguments.all = true;  // planners put stages on unlike numbers of devices, which no system runs
   arguments.network = asked.network.starts_with(kInputs) ? in_results(asked.network).string() : asked.network;
   arguments.cluster = asked.cluster;
   arguments.batch = 1;
