@@ -1,6 +1,9 @@
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
@@ -28,6 +31,22 @@ TEST_CASE("schedule and simulate hand costs and memory limit to a searched sched
   CHECK(ample.out.find("\nd0: 0F0 0F1 0F2 0F3 0F4 0F5 0I0 ") != std::string::npos);
   CHECK(run_in_scratch("plumbline simulate --summary" + std::string(kExample) + "12 --json -")
             .out.find("\"longest_device_span_ns\":93000000") != std::string::npos);
+}
+
+TEST_CASE("a limit of a searched schedule counts stashes of 1/p of the model, with --per-stage those of one stage") {
+  const auto makespan = [](const std::string& limit) {
+    const CommandResult run =
+        run_in_scratch("plumbline simulate v-auto -p 4 -m 8 --cost F=1,I=1,W=1 --json - --memory-limit " + limit);
+    CAPTURE(run.err);
+    CHECK(run.status == 0);
+    return nlohmann::json::parse(run.out).at("makespan_ns").get<std::int64_t>();
+  };
+  CHECK(makespan("2") > makespan("4"));
+  for (const auto& [shares, stages] : {std::pair{"2", "4"}, std::pair{"3", "6"}, std::pair{"4", "8"}}) {
+    CAPTURE(shares);
+    CHECK(2 * makespan(shares) == makespan(stages + std::string(" --per-stage")));
+    CHECK(makespan(shares) == makespan(shares + std::string(" --memory F=1,W=-1")));
+  }
 }
 
 TEST_CASE("a searched schedule without costs is made for equal passes") {
