@@ -200,13 +200,14 @@ TEST_CASE("a search is the same in any memory that is more than enough") {
 }  // namespace plumb::testing
 
 TEST_CASE("a search from a schedule says when another schedule of the catalogue is shorter for the same work") {
+  using namespace plumb::testing;
   const ScratchDirectory scratch;
   const std::string job = " -p 4 -m 8 --simulations 100 --json found.json";
   const CommandResult started = run_command("plumbline search 1f1b" + job, scratch.path());
   REQUIRE(started.status == 0);
   CHECK(started.out.find("33 ms for whole backwards and 1 stage per device") != std::string::npos);
   CHECK(started.out.find("best of the catalogue  zb-v, 25.5 ms, 22.7 % shorter") != std::string::npos);
-  CHECK(plumb::testing::file_text(scratch.path() / "found.json").find("\"best_of_catalogue\"") != std::string::npos);
+  CHECK(file_text(scratch.path() / "found.json").find("\"best_of_catalogue\"") != std::string::npos);
   // Stages of --per-stage would be more work on zb-v.
   const CommandResult unequal = run_command("plumbline search 1f1b --per-stage" + job, scratch.path());
   CHECK(unequal.out.find("best of the catalogue") == std::string::npos);
