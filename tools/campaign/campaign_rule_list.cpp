@@ -24,7 +24,7 @@ std::string campaign_rules_json() {
     rows.push_back({{"name", rule.name},
                     {"summary", rule.summary},
                     {"source", rule.source},
-                    {"options", options_json(rule.options)},
+                    {"options", nlohmann::ordered_json::parse(options_json(rule.options))},
                     {"changes_job", rule.changes_job}});
   }
   return rows.dump(2) + "\n";

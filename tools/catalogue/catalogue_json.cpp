@@ -47,7 +47,7 @@ std::string schedules_json(const std::vector<const ScheduleSpec*>& specs) {
                     {"placement", spec->placement},
                     {"needs", spec->needs},
                     {"options", options_in_one_line(*spec)},
-                    {"option_list", options_json(spec->all_options())},
+                    {"option_list", nlohmann::ordered_json::parse(options_json(spec->all_options()))},
                     {"alias_of", spec->alias_of}});
   }
   return rows.dump(2) + "\n";

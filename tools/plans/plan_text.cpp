@@ -123,7 +123,7 @@ std::string planners_json() {
                     {"year", planner.year},
                     {"minimises", planner.minimises},
                     {"options", option_words(planner)},
-                    {"option_list", options_json(planner.options)},
+                    {"option_list", nlohmann::ordered_json::parse(options_json(planner.options))},
                     {"uncertain", planner.uncertain}});
   }
   return rows.dump(2) + "\n";

@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-nlohmann::ordered_json options_json(std::span<const NamedOption> table) {
+std::string options_json(std::span<const NamedOption> table) {
   auto rows = nlohmann::ordered_json::array();
   for (const NamedOption& option : table) {
     nlohmann::ordered_json row = {{"name", option.name},
@@ -14,7 +14,7 @@ nlohmann::ordered_json options_json(std::span<const NamedOption> table) {
     if (!option.remark.empty()) row["remark"] = option.remark;
     rows.push_back(std::move(row));
   }
-  return rows;
+  return rows.dump();
 }
 
 }  // namespace plumb

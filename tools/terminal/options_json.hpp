@@ -1,8 +1,7 @@
 #pragma once
 
 #include <span>
-
-#include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "models/ground/named_option.hpp"
 
@@ -10,6 +9,6 @@ namespace plumb {
 
 /// `[{"name": "every", "values": "S", "default": "600", "meaning": "seconds of work between checkpoints"}]`; an option
 /// with a remark has it as "remark".
-nlohmann::ordered_json options_json(std::span<const NamedOption> table);
+std::string options_json(std::span<const NamedOption> table);
 
 }  // namespace plumb
