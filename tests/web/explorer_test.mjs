@@ -111,7 +111,7 @@ const tests = {
 
   "a limit of stashes is a line in the curve, and what does not fit is told": async (open) => {
     const tab = await open("memory-limit=2");
-    assert.match(await text(tab, ".message.excess"), /device 0: does not fit: the peak of 4 stashes of 1\/p of the model is 2 above the limit of 2/);
+    assert.match(await text(tab, ".message.excess"), /device 0: does not fit: the peak of 4 stash units is 2 above the limit of 2/);
     assert.match(await text(tab, "p.excess:not(.message)"), /Does not fit in memory: device 0 needs 4 stashes, 2 stashes above its 2 stashes; 2 of 4 devices/);
     assert.equal(await tab.evaluate("document.querySelector('.runs').classList.contains('old')"), false);
     assert.match(await text(tab, ".memory .legend"), /limit: 2 stashes/);

@@ -163,7 +163,7 @@ class Explorer {
   }
 
   async sweep() {
-    const request = sweepRequest(this.state, ["all"], this.catalogue);
+    const request = { ...sweepRequest(this.state, ["all"], this.catalogue), all: true };
     const key = JSON.stringify(request);
     if (key !== this.swept) {
       this.say("simulating the catalogue ...", false);
