@@ -75,7 +75,8 @@ def readers(changed):
 
 
 def main(how, commit, *arguments):
-    print(*{"targets": targets, "readers": readers}[how](changed_since(commit), *arguments), sep="\n")
+    for name in {"targets": targets, "readers": readers}[how](changed_since(commit), *arguments):
+        print(name)
 
 
 if len(sys.argv) < 3 or sys.argv[1] not in ("targets", "readers"):

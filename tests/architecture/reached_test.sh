@@ -44,6 +44,8 @@ reaches() {
 }
 
 reaches 'nothing changed' '/'
+# Scripts read lines: nothing reached is none of them.
+[ "$("$script" readers "$first" | wc -l)/$("$script" targets "$first" build models_test | wc -l)" = 0/0 ] || { echo 'nothing is no line' && exit 1; }
 echo >>README.md
 reaches 'a text' '/'
 echo >>sim/two.hpp
