@@ -10,8 +10,8 @@ trap 'rm -f "$findings"' EXIT
 finding() { printf '%s\n' "$*" >>"$findings"; }
 
 readonly order=(models schedules sim trainer tools)
-readonly most_header_lines=150
-readonly most_source_lines=500
+readonly most_header_lines=300
+readonly most_source_lines=800
 readonly most_function_lines=60
 readonly most_parameters=5
 

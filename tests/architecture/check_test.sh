@@ -16,8 +16,8 @@ touch include/plumbline/{models,sim,trainer,reports}.hpp
 printf '#include "models/unguarded.hpp"\n#include "sim/gone.hpp"\n' >include/plumbline/sim.hpp
 printf '#include <models/unguarded.hpp>\n' >tests/package/consumer.cpp
 printf 'int x;\n' >models/unguarded.hpp
-{ echo '#pragma once' && seq -f '// %g' 150; } >sim/long.hpp
-seq -f '// %g' 501 >sim/long.cpp
+{ echo '#pragma once' && seq -f '// %g' 300; } >sim/long.hpp
+seq -f '// %g' 801 >sim/long.cpp
 printf '// %s: later\n' TODO >sim/CamelCase.cpp
 touch sim/utils.cpp
 { echo 'void endless() {' && seq -f '  // %g' 60 && echo '}'; } >trainer/endless.cpp
@@ -38,8 +38,8 @@ expected=(
   'include/plumbline/sim.hpp: includes models/unguarded.hpp, expected headers of sim'
   'include/plumbline/sim.hpp: includes sim/gone.hpp, which is not there'
   'not by include/plumbline: tests/package/consumer.cpp:1'
-  'sim/long.hpp: 151 lines'
-  'sim/long.cpp: 501 lines'
+  'sim/long.hpp: 301 lines'
+  'sim/long.cpp: 801 lines'
   'TODO without an issue number: sim/CamelCase.cpp:1'
   'sim/CamelCase.cpp: expected a name in snake_case'
   'sim/utils.cpp: expected a name that says what is inside'
