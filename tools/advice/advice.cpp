@@ -115,7 +115,7 @@ void set_interval(const Alternatives& others, const Advice& advice, AdvisedSched
 }
 
 AdvisedSchedule advised(const Candidate& candidate, const Timeline& predicted, const Advice& advice,
-                        const AdviceOptions& options) {
+                        const MemoryLimit& limit) {
   const Schedule& of = candidate.schedule;
   AdvisedSchedule schedule{.candidate = candidate};
   schedule.stages_per_device = of.num_stages / of.num_devices;
@@ -124,11 +124,10 @@ AdvisedSchedule advised(const Candidate& candidate, const Timeline& predicted, c
   schedule.bubble_fraction = predicted.bubble_fraction;
   for (const DeviceSummary& device : predicted.devices) {
     schedule.stashes = std::max(schedule.stashes, device.peak_activations);
-    schedule.memory_bytes = std::max(schedule.memory_bytes, device.peak_memory_bytes);
   }
+  schedule.memory_bytes = most_needed(predicted);
   schedule.stashes *= static_cast<double>(advice.num_devices) / of.num_stages;
-  const double held = options.network ? static_cast<double>(schedule.memory_bytes) : schedule.stashes;
-  schedule.fits = !options.memory_limit || held <= *options.memory_limit;
+  schedule.fits = fits(predicted, limit);
   return schedule;
 }
 
@@ -147,13 +146,14 @@ OwnRun own_run(const TracedRun& run, const AdviceOptions& options) {
 
 /// Predicts all candidates at once.
 void predict_all(const Candidates& candidates, const RunPredictor& predictor, const Alternatives& others,
-                 const AdviceOptions& options, Advice& advice) {
+                 Advice& advice) {
   std::vector<AdvisedSchedule> schedules(candidates.found.size());
   std::vector<std::string> refused(candidates.found.size());
   tbb::parallel_for(std::size_t{0}, candidates.found.size(), [&](std::size_t at) {
     const Candidate& candidate = candidates.found[at];
     try {
-      schedules[at] = advised(candidate, predictor.predict(candidate.schedule, candidate.replicas), advice, options);
+      schedules[at] = advised(candidate, predictor.predict(candidate.schedule, candidate.replicas), advice,
+                              predictor.memory_limit(candidate.schedule));
       set_interval(others, advice, schedules[at]);
     } catch (const Error& error) {
       refused[at] = error.what();
@@ -247,7 +247,7 @@ Advice advise(const TracedRun& run, const AdviceOptions& options) {
   own.schedule = as_candidate(std::move(own.schedule), candidates.found);
   judge_run(run, own.predictor.predict(own.schedule, 1), advice);
   advice.left_out = std::move(candidates.left_out);
-  predict_all(candidates, predictor, alternatives(profile, own.schedule, advice, options), options, advice);
+  predict_all(candidates, predictor, alternatives(profile, own.schedule, advice, options), advice);
   put_in_order(options, advice.schedules);
   advice.assumptions = assumptions(profile, advice);
   advice.assumptions.insert(advice.assumptions.end(), run.left_out.begin(), run.left_out.end());

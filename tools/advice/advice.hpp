@@ -20,7 +20,7 @@ struct AdvisedSchedule {
   double saves = 0;  ///< share of the run's step that it saves; negative where it is slower
   double bubble_fraction = 0;
   double stashes = 0;             ///< most activations of a device, in stashes of 1/p of the model
-  std::int64_t memory_bytes = 0;  ///< of the fullest device; 0: no network was given
+  std::int64_t memory_bytes = 0;  ///< that the fullest device needs; 0: no network was given
   bool fits = true;               ///< in the memory limit
   bool ties = false;              ///< within `kSameStep` of the fastest one that fits: which is faster is not known
 };
