@@ -12,7 +12,6 @@
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
 #include "sim/planners/planner.hpp"
-#include "tools/options/plan_search_arguments.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/results_folder.hpp"

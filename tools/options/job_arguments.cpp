@@ -1,16 +1,201 @@
-#include "tools/options/jobs/job_arguments.hpp"
+#include "tools/options/job_arguments.hpp"
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/jobs/layer_recompute.hpp"
 #include "models/jobs/unlike_tensor.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/options/parse_range.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
+namespace {
+
+constexpr std::array<std::string_view, 7> kLayerRecompute{"none",       "selective", "full",       "norm",
+                                                          "activation", "moe",       "mla_up_proj"};
+
+/// Every one of `jobs` with every value of the range.
+void spread(std::vector<JobDegrees>& jobs, std::optional<std::int64_t> JobDegrees::*degree, const std::string& range,
+            const char* where, NumberRange within = {1, 1'000'000}) {
+  if (range.empty()) return;
+  std::vector<JobDegrees> all;
+  for (const JobDegrees& job : jobs) {
+    for (const std::int64_t value : parse_range(range, where, within)) {
+      all.push_back(job);
+      all.back().*degree = value;
+    }
+  }
+  jobs = std::move(all);
+}
+
+void spread_recompute(std::vector<JobDegrees>& jobs, const std::string& names) {
+  if (names.empty()) return;
+  std::vector<JobDegrees> all;
+  for (const JobDegrees& job : jobs) {
+    for (const std::string& name : split(names, ',')) {
+      if (!layer_recompute_of(name)) {
+        throw_unknown("--recompute choice", name, kLayerRecompute);
+      }
+      all.push_back(job);
+      all.back().recompute = name;
+    }
+  }
+  jobs = std::move(all);
+}
+
+}  // namespace
+
+std::string JobDegrees::text() const {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto degree = [&](const char* name, const std::optional<std::int64_t>& value) {
+    if (value) add(name + (" " + std::to_string(*value)));
+  };
+  degree("tp", tensor);
+  degree("cp", context);
+  degree("ep", expert);
+  degree("etp", expert_tensor);
+  degree("dp", data);
+  degree("zero", zero);
+  degree("size", microbatch_size);
+  if (!recompute.empty()) add(recompute + " recompute");
+  return text;
+}
+
+void JobRanges::add_to(OptionTable& parser) {
+  parser.text("tp", tensor, "RANGE", "tensor-parallel degree")
+      .text("cp", context, "RANGE", "context-parallel degree: parts that each sequence is split into")
+      .text("ep", expert, "RANGE", "expert-parallel degree, part of the TP x CP x DP ranks")
+      .text("etp", expert_tensor, "RANGE", "ranks that divide every expert (default: as TP)")
+      .text("dp", data, "RANGE", "data-parallel degree: copies of the pipeline")
+      .text("zero", zero, "RANGE",
+            "ZeRO stage: shard 1 the optimizer state, 2 also the gradients, 3 also the weights (FSDP)")
+      .text("microbatch-size", microbatch_size, "RANGE",
+            "samples per microbatch and data-parallel rank (default: as in the network)")
+      .text("recompute", recompute, "LIST",
+            "recomputation within layers: none, selective, full, or modules such as norm+activation; several with "
+            "commas (default: none)");
+}
+
+std::vector<JobDegrees> JobRanges::all() const {
+  std::vector<JobDegrees> jobs{JobDegrees{}};
+  spread(jobs, &JobDegrees::tensor, tensor, "sweep: --tp");
+  spread(jobs, &JobDegrees::context, context, "sweep: --cp");
+  spread(jobs, &JobDegrees::expert, expert, "sweep: --ep");
+  spread(jobs, &JobDegrees::expert_tensor, expert_tensor, "sweep: --etp");
+  spread(jobs, &JobDegrees::data, data, "sweep: --dp");
+  spread(jobs, &JobDegrees::zero, zero, "sweep: --zero", {0, 3});
+  spread(jobs, &JobDegrees::microbatch_size, microbatch_size, "sweep: --microbatch-size");
+  spread_recompute(jobs, recompute);
+  return jobs;
+}
+
+namespace {
+
+/// In the order of `LoraTargets`.
+constexpr std::array<std::string_view, 2> kLoraTargetNames{"qkv", "all"};
+
+}  // namespace
+
+void LoraArguments::add_to(OptionTable& parser) {
+  parser
+      .whole("lora-rank", rank, {},
+             "freeze all weights and train low-rank adapters (LoRA) of this rank beside them (default: train weights)")
+      .text(
+          "lora-targets", targets, "WHICH",
+          "what has adapters: qkv (products that make queries, keys and values), all (all products of attention, MLPs "
+          "and linear layers) (default: qkv)")
+      .words(kLoraTargetNames);
+}
+
+void LoraArguments::add_alpha_to(OptionTable& parser) {
+  parser.real("lora-alpha", alpha, {0}, "what adapters add counts alpha / rank times (default: twice the rank)");
+}
+
+Lora LoraArguments::adapters() const {
+  if (!rank) {
+    if (any()) throw Error("--lora-alpha, --lora-targets: the rank is missing, expected --lora-rank R with them");
+    return {};
+  }
+  if (alpha && *alpha == 0) throw Error("--lora-alpha: expected a number above 0");
+  Lora lora{.rank = *rank, .alpha = alpha.value_or(2.0 * static_cast<double>(*rank))};
+  if (!targets.empty()) lora.targets = enumerator<LoraTargets>(kLoraTargetNames, "targets of adapters", targets);
+  return lora;
+}
+
+namespace {
+
+/// "8", or the groups that are named: "weights=8,optimizer=64"; the others are over all ranks.
+ShardGroups parse_shard_groups(const std::string& text) {
+  const std::string where = "--shard-group";
+  const auto ranks = [&](const std::string& number) { return parse_whole(number, {}, where); };
+  if (text.find('=') == std::string::npos) return ShardGroups::of(ranks(text));
+  constexpr std::array<std::string_view, 3> kParts{"weights", "gradients", "optimizer"};
+  constexpr std::array kFields{&ShardGroups::weights, &ShardGroups::gradients, &ShardGroups::optimizer};
+  ShardGroups groups;
+  for (const std::string& word : split(text, ',')) {
+    const auto [name, number] = parse_assignment(word, where);
+    const auto part = std::ranges::find(kParts, name);
+    if (part == kParts.end()) throw_unknown("part of --shard-group", name, kParts);
+    groups.*kFields[static_cast<std::size_t>(part - kParts.begin())] = ranks(number);
+  }
+  return groups;
+}
+
+void set_message_bits(const std::string& compress_messages, Parallelism& job) {
+  const std::size_t comma = std::min(compress_messages.find(','), compress_messages.size());
+  const auto bits = [](const std::string& text) {
+    return static_cast<std::int32_t>(parse_whole(text, {1, 32}, "--compress-messages"));
+  };
+  job.activation_bits = bits(compress_messages.substr(0, comma));
+  job.activation_grad_bits =
+      comma == compress_messages.size() ? job.activation_bits : bits(compress_messages.substr(comma + 1));
+}
+
+}  // namespace
+
+void TrafficArguments::add_to(OptionTable& parser) {
+  parser
+      .text("shard-group", shard_group, "N|LIST",
+            "ZeRO shards over groups of so many neighbouring ranks (MiCS), or each of its parts over so many: "
+            "weights=8,gradients=8,optimizer=64 (AMSP) (default: over all)")
+      .real("compress-gradients", compress_gradients, {},
+            "bytes of reduced gradients, relative to those not compressed (default: 1)")
+      .text("compress-messages", compress_messages, "BITS",
+            "bits of a number on the way between stages, such as 4, or 4,8: of activations and of gradients (AQ-SGD)")
+      .real("storage-update", storage_update, {},
+            "storage devices keep and update the optimizer's state: GB/s for each device (Smart-Infinity)")
+      .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
+      .flag("overlap-parameters", overlap_parameters, "overlap ZeRO's gathering of new weights with the first forward")
+      .flag("overlap-tensor", overlap_tensor, "overlap the TP all-reduce of input gradients with W")
+      .flag("overlap-products", overlap_products, "sequence parallelism: exchange parts beside the products of others")
+      .flag("overlap-experts", overlap_experts,
+            "tokens travel to their experts and back beside other work of the pass");
+}
+
+bool TrafficArguments::any() const {
+  return !shard_group.empty() || compress_gradients || !compress_messages.empty() || storage_update ||
+         overlap_gradients || overlap_parameters || overlap_tensor || overlap_products || overlap_experts;
+}
+
+void TrafficArguments::apply(Parallelism& job) const {
+  if (!shard_group.empty()) job.shard_groups = parse_shard_groups(shard_group);
+  job.gradient_share = compress_gradients.value_or(job.gradient_share);
+  if (!compress_messages.empty()) set_message_bits(compress_messages, job);
+  if (storage_update) job.storage_bytes_per_s = *storage_update * 1e9;
+  job.overlap_gradients |= overlap_gradients;
+  job.overlap_parameters |= overlap_parameters;
+  job.overlap_tensor |= overlap_tensor;
+  job.overlap_products |= overlap_products;
+  job.overlap_experts |= overlap_experts;
+}
+
 namespace {
 
 /// In the order of `WeightGradients`.
