@@ -15,12 +15,15 @@
 
 namespace plumb {
 
+/// How far ahead of its step a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
+inline constexpr std::size_t kStepsAhead = 16;
+
 /// Moments that become known while lanes run, and the lanes that wait for them. A lane waits for one at a time.
 ///
 /// A moment is known when it is above `kUnknownMoment`: then it is a time, or anything where times do not matter. It is
 /// `kUnknownMoment` while nobody waits for it, otherwise it names the first lane that does; the others queue after that
 /// lane. So a wait costs no memory, and everything is looked at again only when it can have changed.
-template <class Moment = Ticks, Moment kUnknownMoment = Moment{-1}>
+template <class Moment, Moment kUnknownMoment = Moment{-1}>
 class LaneRun {
  public:
   static constexpr Moment kUnknown = kUnknownMoment;
@@ -80,13 +83,15 @@ class LaneRun {
   std::vector<std::uint32_t> woken_;
 };
 
+using TimedRun = LaneRun<Ticks>;
+
 /// A run without times: a moment is known when it has come.
 using UntimedRun = LaneRun<std::int32_t>;
 inline constexpr std::int32_t kHasCome = 0;
 
 /// The same for lanes whose steps have no moments to wait for: calls `step(lane)`, which does a lane's next step or
-/// returns false, until no lane moves any more. Goes over the lanes there and back, as values travel through a pipeline,
-/// so that a few rounds are enough.
+/// returns false, until no lane moves any more. Goes over the lanes there and back, as values travel through a
+/// pipeline, so that a few rounds are enough.
 template <class Step>
 void run_in_turns(std::size_t lanes, Step&& step) {
   const auto advance = [&](std::size_t lane) {

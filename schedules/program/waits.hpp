@@ -28,6 +28,11 @@ constexpr bool is_for_collective(const Wait& wait) { return !is_plain(wait) && (
 constexpr bool is_for_transfer(const Wait& wait) { return (wait.via & Wait::kCollectiveBit) == 0; }
 constexpr std::uint32_t collective_of(const Wait& wait) { return wait.via & ~Wait::kCollectiveBit; }
 
+/// Time between the end of `wait.source` and the moment when the wait is over, where nothing else comes in between.
+inline Ticks latency_of(const Program& program, const Wait& wait) {
+  return wait.via == Wait::kLatency ? program.comm.value_or(0) : 0;
+}
+
 /// Whether `holds(instr)` for every instr whose end comes before what `wait` is for: the one that issues a message, the
 /// members of a collective, or the one that makes the value. Ends with the first for which it does not.
 template <class Holds>

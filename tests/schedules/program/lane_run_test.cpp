@@ -10,10 +10,10 @@ using namespace plumb;
 TEST_SUITE_BEGIN("schedules");
 
 TEST_CASE("a lane waits for a moment only while it is not known") {
-  LaneRun<> run(2);
-  Ticks moment = LaneRun<>::kUnknown;
+  TimedRun run(2);
+  Ticks moment = TimedRun::kUnknown;
   CHECK(run.waits(1, moment));
-  CHECK(!LaneRun<>::is_known(moment));
+  CHECK(!TimedRun::is_known(moment));
   CHECK(!run.has_woken());
   run.set(moment, 7);
   CHECK(moment == 7);
@@ -24,10 +24,10 @@ TEST_CASE("a lane waits for a moment only while it is not known") {
 }
 
 TEST_CASE("a moment that comes at 0 is known") {
-  LaneRun<> run(1);
-  Ticks moment = LaneRun<>::kUnknown;
+  TimedRun run(1);
+  Ticks moment = TimedRun::kUnknown;
   run.set(moment, 0);
-  CHECK(LaneRun<>::is_known(moment));
+  CHECK(TimedRun::is_known(moment));
   CHECK(!run.has_woken());
 }
 
