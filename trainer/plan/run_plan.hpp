@@ -7,6 +7,7 @@
 #include "models/stages/stage_layout.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/program/program_index.hpp"
+#include "schedules/program/waits.hpp"
 #include "schedules/versions/method_buffers.hpp"
 #include "sim/rules/jitter.hpp"
 #include "trainer/methods/correction.hpp"
@@ -94,7 +95,7 @@ struct RunPlan {
     return duration_of(program, at, device, options.model.seed);
   }
   /// First instr after the unit (overlapped pair) that begins with `at`.
-  InstrIndex unit_end(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
+  InstrIndex unit_end(InstrIndex at) const { return plumb::unit_end(program, at); }
 
   /// The parts of a stage's gradients that a collective adds up.
   std::vector<ByteRange> reduced_ranges(std::uint32_t collective, StageId stage) const;

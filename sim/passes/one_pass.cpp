@@ -5,21 +5,14 @@
 
 #include "models/ground/huge_pages.hpp"
 #include "schedules/program/waits.hpp"
-#include "sim/passes/pass_engine.hpp"
-#include "sim/passes/plain_times.hpp"
+#include "sim/passes/plain_passes.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
 
 namespace plumb {
 namespace {
 
-/// A moment that is not known yet: `kUnknownTicks` while nobody waits for it, otherwise `kUnknownTicks - 1 - lane` of
-/// the first lane that does; the others form a list after it (`Lane::next_waiter`).
-constexpr Ticks kUnknownTicks = -1;
-constexpr std::uint32_t kNoLane = 0xFFFFFFFFU;
-
-/// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
-constexpr std::size_t kInstrsAhead = 16;
+constexpr Ticks kUnknownTicks = TimedRun::kUnknown;
 
 }  // namespace
 
@@ -29,6 +22,7 @@ OnePass::OnePass(const ProgramIndex& indexed, const SimOptions& options)
       rules_(rules_of(options.transfers)),
       jitter_(has_jitter(program_)),
       calls_(program_.runtime.has_calls()),
+      run_(static_cast<std::size_t>(program_.num_devices)),
       open_calls_(calls_ ? program_.lane_begin.size() : 0) {
   const Program& program = program_;
   reserve_huge(times_.start, program.size());
@@ -52,23 +46,19 @@ void OnePass::run() {
 void OnePass::run(std::span<const InstrIndex> limits) {
   for (std::size_t d = lanes_.size(); d-- > 0;) {
     lanes_[d].limit = std::max(limits[d], lanes_[d].next);
-    if (!lanes_[d].hangs) ready_.push_back(static_cast<std::uint32_t>(d));
+    if (!lanes_[d].hangs) run_.wake(static_cast<std::uint32_t>(d));
   }
   go_on();
 }
 
 /// Lets lanes run until none can.
 void OnePass::go_on() {
-  while (!ready_.empty()) {
-    const std::uint32_t lane = ready_.back();
-    ready_.pop_back();
-    if (program_.transfers.empty()) {
-      advance<Messages::kNone>(lane);
-    } else if (calls_) {
-      advance<Messages::kCalled>(lane);
-    } else {
-      advance<Messages::kFree>(lane);
-    }
+  if (program_.transfers.empty()) {
+    run_.run([&](std::uint32_t lane) { advance<Messages::kNone>(lane); });
+  } else if (calls_) {
+    run_.run([&](std::uint32_t lane) { advance<Messages::kCalled>(lane); });
+  } else {
+    run_.run([&](std::uint32_t lane) { advance<Messages::kFree>(lane); });
   }
 }
 
@@ -157,33 +147,34 @@ void OnePass::prepare_collectives() {
 template <OnePass::Messages kMessages>
 void OnePass::advance(std::uint32_t self) {
   Lane& lane = lanes_[self];
+  lane.hangs = false;
   for (;;) {
     if constexpr (kMessages == Messages::kCalled) {
       if (lane.phase == Phase::kCalls && !call_sends(lane, self)) return;
     }
     if (lane.next == lane.limit) return;
-    prefetch(lane.next);
-    const InstrIndex behind = unit_end(program_, lane.next);
+    prefetch_steps(program_, times_, lane.next);
+    const InstrIndex end = unit_end(program_, lane.next);
     if constexpr (kMessages != Messages::kNone) {
-      if (!reach_and_post<kMessages>(lane, self, behind)) return;
+      if (!reach_and_post<kMessages>(lane, self, end)) return;
     }
     if (!times_.ready.empty() && lane.phase != Phase::kReady) {
       lane.clock += host_before(program_, lane.next);
       times_.ready[lane.next] = lane.clock;
       lane.phase = Phase::kReady;
     }
-    const std::optional<Ticks> start = start_of(lane, self, behind);
+    const std::optional<Ticks> start = start_of(lane, self, end);
     if (!start) return;
-    const Ticks end = *start + duration(lane.next, self);
-    for (InstrIndex i = lane.next; i != behind; ++i) {
+    const Ticks ended = *start + duration(lane.next, self);
+    for (InstrIndex i = lane.next; i != end; ++i) {
       times_.start[i] = *start;
-      set(times_.end[i], end);
+      run_.set(times_.end[i], ended);
     }
-    lane.clock = end;
+    lane.clock = ended;
     lane.phase = kMessages == Messages::kCalled ? Phase::kCalls : Phase::kReach;
-    if constexpr (kMessages == Messages::kFree) offer(lane.next, behind);
-    if (!joins_.empty()) join(lane.next, behind);
-    lane.next = behind;
+    if constexpr (kMessages == Messages::kFree) offer(lane.next, end);
+    if (!joins_.empty()) join(lane.next, end);
+    lane.next = end;
   }
 }
 
@@ -193,19 +184,19 @@ inline Ticks OnePass::duration(InstrIndex i, std::uint32_t lane) const {
 }
 
 template <OnePass::Messages kMessages>
-bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) {
+bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex end) {
   if (lane.phase == Phase::kReach) {
     if (rules_.blocks_lane && !wait_for_own_messages(lane, self)) return false;
-    if (rules_.batches) post<kMessages>(lane, behind, true);
+    if (rules_.batches) post<kMessages>(lane, end, true);
     lane.phase = Phase::kPost;
   }
   if (lane.phase == Phase::kPost) {
-    for (InstrIndex i = lane.next; i != behind; ++i) {
+    for (InstrIndex i = lane.next; i != end; ++i) {
       for (const std::uint32_t t : sent_->of(i)) {
-        if (!wait(lane, self, times_.sent(t))) return false;
+        if (!come_to(lane, self, times_.sent(t))) return false;
       }
     }
-    if (rules_.needs_post) post<kMessages>(lane, behind, false);
+    if (rules_.needs_post) post<kMessages>(lane, end, false);
     lane.phase = Phase::kStart;
   }
   return true;
@@ -214,31 +205,25 @@ bool OnePass::reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind) 
 /// Blocking mode: everything issued at the unit before has arrived.
 bool OnePass::wait_for_own_messages(Lane& lane, std::uint32_t self) {
   if (lane.next == lane.begin) return true;
-  for (InstrIndex i = unit_before(lane); i != lane.next; ++i) {
+  for (InstrIndex i = unit_before(program_, lane.next); i != lane.next; ++i) {
     for (const std::uint32_t t : offered_->of(i)) {
       if (program_.is_move(t)) continue;
-      if (!wait(lane, self, times_.transfers[t].available)) return false;
+      if (!come_to(lane, self, times_.transfers[t].available)) return false;
     }
   }
   return true;
 }
 
-/// The first instr of the unit before the lane's next one, which must not be its first.
-InstrIndex OnePass::unit_before(const Lane& lane) const {
-  const bool pair = lane.next - lane.begin >= 2 && unit_end(program_, lane.next - 2) == lane.next;
-  return lane.next - (pair ? 2U : 1U);
-}
-
 /// Posts the receives of the unit: those in batches, or the others. Where that takes calls, each when its own is over.
 template <OnePass::Messages kMessages>
-void OnePass::post(Lane& lane, InstrIndex behind, bool batched) {
-  for (InstrIndex i = lane.next; i != behind; ++i) {
+void OnePass::post(Lane& lane, InstrIndex end, bool batched) {
+  for (InstrIndex i = lane.next; i != end; ++i) {
     for (const std::uint32_t t : posts_->of(i)) {
       const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
       if (in_batch != batched) continue;
       if constexpr (kMessages == Messages::kCalled) {
         lane.clock += program_.runtime.calls[t].receive;
-        set(posted_[t], lane.clock);
+        run_.set(posted_[t], lane.clock);
       } else {
         posted_[t] = lane.clock;  // nobody hangs on it
       }
@@ -248,59 +233,34 @@ void OnePass::post(Lane& lane, InstrIndex behind, bool batched) {
 }
 
 /// When everything that the unit waits for is there; nothing when the lane must wait for it.
-inline std::optional<Ticks> OnePass::start_of(Lane& lane, std::uint32_t self, InstrIndex behind) {
+inline std::optional<Ticks> OnePass::start_of(Lane& lane, std::uint32_t self, InstrIndex end) {
   Ticks start = lane.clock;
-  for (std::uint32_t w = program_.instrs[lane.next].first_wait; w != program_.instrs[behind].first_wait; ++w) {
-    const Wait& wait = program_.waits[w];
-    Ticks& moment = moment_of(wait);
-    if (moment < 0) {
-      hang(lane, self, moment);
-      return std::nullopt;
-    }
-    start = std::max(start, moment + (wait.via == Wait::kLatency ? *program_.comm : 0));
-  }
+  const auto is_there = [&](const Wait& wait) {
+    Ticks& moment = moment_of(times_, wait);
+    if (must_wait(lane, self, moment)) return false;
+    start = std::max(start, moment + latency_of(program_, wait));
+    return true;
+  };
+  if (!all_waits(program_, lane.next, end, is_there)) return std::nullopt;
   return start;
 }
 
-inline Ticks& OnePass::moment_of(const Wait& wait) {
-  if (is_for_transfer(wait)) return times_.transfers[wait.via].available;
-  if (is_for_collective(wait)) return times_.collective_end[collective_of(wait)];
-  return times_.end[wait.source];
+/// Whether the moment is not known; then the lane hangs on it.
+inline bool OnePass::must_wait(Lane& lane, std::uint32_t self, Ticks& moment) {
+  const bool waits = run_.waits(self, moment);
+  if (waits) lane.hangs = true;
+  return waits;
 }
 
 /// Moves the lane's clock to `moment`; false when it is not known and the lane hangs on it.
-bool OnePass::wait(Lane& lane, std::uint32_t self, Ticks& moment) {
-  if (moment < 0) {
-    hang(lane, self, moment);
-    return false;
-  }
+bool OnePass::come_to(Lane& lane, std::uint32_t self, Ticks& moment) {
+  if (must_wait(lane, self, moment)) return false;
   lane.clock = std::max(lane.clock, moment);
   return true;
 }
 
-inline void OnePass::hang(Lane& lane, std::uint32_t self, Ticks& moment) {
-  lane.hangs = true;
-  lane.next_waiter = moment == kUnknownTicks ? kNoLane : static_cast<std::uint32_t>(kUnknownTicks - 1 - moment);
-  moment = kUnknownTicks - 1 - static_cast<Ticks>(self);
-}
-
-/// Makes a moment known and wakes the lanes that hang on it.
-inline void OnePass::set(Ticks& moment, Ticks value) {
-  const Ticks before = moment;
-  moment = value;
-  if (before != kUnknownTicks) wake(static_cast<std::uint32_t>(kUnknownTicks - 1 - before));
-}
-
-/// Wakes the lanes of a list that begins with `lane`.
-void OnePass::wake(std::uint32_t lane) {
-  for (; lane != kNoLane; lane = lanes_[lane].next_waiter) {
-    lanes_[lane].hangs = false;
-    ready_.push_back(lane);
-  }
-}
-
-void OnePass::offer(InstrIndex first, InstrIndex behind) {
-  for (InstrIndex i = first; i != behind; ++i) {
+void OnePass::offer(InstrIndex first, InstrIndex end) {
+  for (InstrIndex i = first; i != end; ++i) {
     for (const std::uint32_t t : offered_->of(i)) pump<Messages::kFree>(program_.transfers[t].channel);
   }
 }
@@ -318,7 +278,7 @@ bool OnePass::call_sends(Lane& lane, std::uint32_t self) {
     if (!takes) return false;
     lane.clock += *takes;
   }
-  times_.issued[unit_before(lane)] = lane.clock;
+  times_.issued[unit_before(program_, lane.next)] = lane.clock;
   lane.phase = Phase::kReach;
   return true;
 }
@@ -334,7 +294,7 @@ std::optional<Ticks> OnePass::call_time(Lane& lane, std::uint32_t self, std::uin
   }
   const std::size_t receiver = index(program_.channels[program_.transfers[transfer].channel].to);
   if (lanes_[receiver].clock >= lane.clock) return call.send;  // it is posted at that clock or later
-  hang(lane, self, posted);
+  must_wait(lane, self, posted);
   open_calls_.open(self, lane.clock);
   return std::nullopt;
 }
@@ -347,8 +307,7 @@ bool OnePass::answer_open_call() {
   const std::uint32_t t = offered_->items[lane.call++];
   posted_[t] = kUnknownTicks;  // nobody but the sender hangs on it
   lane.clock += program_.runtime.calls[t].send;
-  lane.hangs = false;
-  ready_.push_back(*self);
+  run_.wake(*self);
   return true;
 }
 
@@ -382,8 +341,8 @@ void OnePass::finish(std::uint32_t t, Ticks done, Ticks latency) {
   if (rules_.batches) times.done = done;
   const std::uint32_t sends = rules_.batches ? batches_.of_send[t] : Batches::kNone;
   const std::uint32_t receives = rules_.batches ? batches_.of_receive[t] : Batches::kNone;
-  if (receives == Batches::kNone) set(times.available, done + latency);
-  if (sends == Batches::kNone) set(times_.sent(t), done);
+  if (receives == Batches::kNone) run_.set(times.available, done + latency);
+  if (sends == Batches::kNone) run_.set(times_.sent(t), done);
   if (receives != Batches::kNone) complete_in_batch(receives, done + latency);
   if (sends != Batches::kNone) complete_in_batch(sends, done);
 }
@@ -392,25 +351,17 @@ void OnePass::complete_in_batch(std::uint32_t batch, Ticks at) {
   BatchState& state = batch_states_[batch];
   state.end = std::max(state.end, at);
   if (--state.missing != 0) return;
-  for (const std::uint32_t t : batch_sends_.of(batch)) set(times_.sent_at[t], state.end);
-  for (const std::uint32_t t : batch_receives_.of(batch)) set(times_.transfers[t].available, state.end);
+  for (const std::uint32_t t : batch_sends_.of(batch)) run_.set(times_.sent_at[t], state.end);
+  for (const std::uint32_t t : batch_receives_.of(batch)) run_.set(times_.transfers[t].available, state.end);
 }
 
-void OnePass::join(InstrIndex first, InstrIndex behind) {
+void OnePass::join(InstrIndex first, InstrIndex end) {
   if (!joins_collective(program_.rows[program_.instrs[first].row].op)) return;
-  for (auto at = std::ranges::lower_bound(joins_, std::pair(first, 0U)); at != joins_.end() && at->first < behind;
-       ++at) {
+  for (auto at = std::ranges::lower_bound(joins_, std::pair(first, 0U)); at != joins_.end() && at->first < end; ++at) {
     const std::uint32_t c = at->second;
     joined_[c] = std::max(joined_[c], times_.end[at->first]);
-    if (--missing_[c] == 0) set(times_.collective_end[c], joined_[c] + program_.collectives[c].duration);
+    if (--missing_[c] == 0) run_.set(times_.collective_end[c], joined_[c] + program_.collectives[c].duration);
   }
-}
-
-inline void OnePass::prefetch(InstrIndex at) const {
-  __builtin_prefetch(program_.instrs.data() + at + kInstrsAhead);
-  __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kInstrsAhead);
-  __builtin_prefetch(times_.start.data() + at + kInstrsAhead, 1);
-  __builtin_prefetch(times_.end.data() + at + kInstrsAhead, 1);
 }
 
 std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options) {

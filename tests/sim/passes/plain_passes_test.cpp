@@ -1,4 +1,4 @@
-#include "sim/passes/plain_times.hpp"
+#include "sim/passes/plain_passes.hpp"
 
 #include <doctest/doctest.h>
 

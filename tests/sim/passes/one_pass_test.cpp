@@ -1,4 +1,4 @@
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "sim/passes/plain_passes.hpp"
 #include "tests/support/program_builder.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/simulated.hpp"
