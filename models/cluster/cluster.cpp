@@ -33,7 +33,7 @@ NodeLinks links_of(const Cluster& cluster, std::int32_t node) {
 
 /// Links of a node that copies to and from the host share: those of every switch, then the host's memory.
 struct HostLinks {
-  std::int32_t switches = 0;  ///< that are shared
+  std::int32_t switches = 0;  ///< number of switches that are shared
   std::int32_t ways = 0;      ///< links of one switch: 1 when both ways share it
   bool memory = false;
 

@@ -27,7 +27,7 @@ constexpr std::int64_t kMostDevices = 65536;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::size_t kMostClusterName = 100;
 constexpr double kMostRate = 1e24;
-/// Of a link; times on it are counted with whole bytes per second in 63 bits.
+/// The fastest link; times on it are counted with whole bytes per second in 63 bits.
 constexpr double kMostLinkRate = 8e18;
 constexpr double kLeastShare = 1e-6;
 

@@ -10,7 +10,7 @@ namespace plumb {
 struct CallCosts {
   std::int64_t bytes = 0;
   std::int64_t send_ns = 0;         ///< a call that sends, while the receive is not posted
-  std::int64_t send_posted_ns = 0;  ///< the same when the receive was posted before: the call moves bytes itself
+  std::int64_t send_posted_ns = 0;  ///< time of a call whose receive was posted before: the call moves bytes itself
   std::int64_t receive_ns = 0;      ///< a call that posts a receive
 
   friend bool operator==(const CallCosts&, const CallCosts&) = default;

@@ -14,8 +14,8 @@ namespace plumb {
 /// and of the head of every microbatch. The other stages, in ascending order, hold the layers between the two.
 /// (Vocabulary parallelism: Yeung et al., arXiv 2411.05288)
 struct VocabularyStages {
-  std::vector<StageId> input;   ///< shares of the embedding, ...
-  std::vector<StageId> output;  ///< ... as many shares of the head, whose stash is its part of the softmax
+  std::vector<StageId> input;   ///< shares of the embedding
+  std::vector<StageId> output;  ///< as many shares of the head; its stash is its part of the softmax
   std::optional<StageId> loss;  ///< puts the largest logits and the sums of all shares together; takes no time
   /// All devices compute a share of the head at once, as tensor ranks do: nothing hides its collectives.
   bool at_once = false;

@@ -12,7 +12,7 @@ namespace plumb {
 /// A layer graph laid out as a chain in its topological order: what planners of contiguous layers work on. Prefix sums
 /// have one entry more than there are layers, so that layers [i, j) cost `x[j] - x[i]`.
 struct LayerChain {
-  std::vector<std::int32_t> node;              ///< of the graph, by position; nodes that load data are left out
+  std::vector<std::int32_t> node;              ///< nodes of the graph, by position; nodes that load data are left out
   std::vector<std::int64_t> forward_ns;        ///< sums
   std::vector<std::int64_t> backward_ns;       ///< sums
   std::vector<std::int64_t> parameter_bytes;   ///< sums

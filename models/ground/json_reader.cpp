@@ -233,7 +233,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   Tree& tree_;
   const char* read_;
-  std::map<std::uint32_t, std::unordered_set<std::string_view>> keys_;  ///< of open objects with many
+  std::map<std::uint32_t, std::unordered_set<std::string_view>> keys_;  ///< keys of open objects with many
   std::uint32_t last_end_ = 0;
   std::vector<std::uint32_t> open_;
 };

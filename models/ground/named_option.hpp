@@ -123,7 +123,7 @@ class OptionReader {
   bool is_on(std::string_view name) const;
   /// The number that was given, or that of the table.
   double number(std::string_view name) const;
-  /// The same of an option whose default the table tells in words.
+  /// Returns the number of an option whose default the table tells in words; `otherwise` if it is not given.
   double number(std::string_view name, double otherwise) const;
   std::int64_t count(std::string_view name) const { return static_cast<std::int64_t>(number(name)); }
 

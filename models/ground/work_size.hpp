@@ -8,7 +8,7 @@ namespace plumb {
 /// What it takes to go over all actions of a schedule: to simulate, check or write them.
 struct WorkSize {
   std::int64_t actions = 0;
-  std::int64_t bytes = 0;  ///< of memory, rather too few than too many
+  std::int64_t bytes = 0;  ///< bytes of memory, rather too few than too many
   double seconds = 0;      ///< on one core of an ordinary machine, within a factor of three
 };
 

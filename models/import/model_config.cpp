@@ -129,8 +129,8 @@ struct Family {
   bool head_norm = false;     ///< norms of every head's query and key
   bool tied = false;          ///< head and embedding share their weight
   std::int64_t head_dim = 0;  ///< 0: heads fill the width
-  double epsilon = 1e-6;      ///< of norms
-  double base = 10000;        ///< of rotary positions
+  double epsilon = 1e-6;      ///< constant of norms
+  double base = 10000;        ///< base of rotary positions
   ConfigArithmetic::Windows windows = ConfigArithmetic::Windows::kNone;
 };
 

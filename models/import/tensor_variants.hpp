@@ -15,8 +15,8 @@ struct TensorVariant {
   std::string id;           ///< "vanilla", "activation recomp"
   double seconds = 0;       ///< forward and backward of one microbatch
   double parameter_bytes = 0;
-  double bytes_per_copy = 0;           ///< a stage holds ceil(s / d) copies of this ...
-  double bytes_fixed = 0;              ///< ... and this once
+  double bytes_per_copy = 0;           ///< bytes of which a stage holds ceil(s / d) copies
+  double bytes_fixed = 0;              ///< bytes that it holds once
   std::vector<double> receives_bytes;  ///< extra when an in-edge is cut; by `VariantGraph::before` of the node
   std::vector<double> sends_bytes;     ///< extra when an out-edge is cut; by `VariantGraph::after` of the node
 

@@ -47,7 +47,7 @@ bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
   }
 }
 
-/// Of a tensor rank; rows of a table that do not divide are filled up.
+/// Counts the parameters of a tensor rank; rows of a table that do not divide are filled up.
 std::int64_t share_of(const ParameterFacts& parameter, std::int64_t ranks) {
   const std::int64_t count = parameter.count();
   const std::int64_t rows = parameter.shape.front();
@@ -178,7 +178,8 @@ std::int64_t ranks_of(const Parallelism& job, ZeroStage from) {
   return job.shard_ranks(from == ZeroStage::kGradients ? &ShardGroups::gradients : &ShardGroups::optimizer);
 }
 
-/// Of `each` bytes, over the ranks that ZeRO shards over from the stage `from` on, where they are `divided`.
+/// Counts bytes, `each` per parameter, over the ranks that ZeRO shards over from the stage `from` on, where they are
+/// `divided`.
 std::int64_t divided_bytes(const DeviceParameters& some, double each, const Parallelism& job, ZeroStage from,
                            bool divided) {
   const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };

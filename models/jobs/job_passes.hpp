@@ -69,11 +69,11 @@ class JobPasses {
   const std::vector<LayerLeast>& least() const { return least_; }
   const std::vector<DeviceParameters>& parameters() const { return parameters_; }  ///< by layer
   const std::vector<Ticks>& layer_forward() const { return layer_forward_; }       ///< by layer
-  /// Of one data rank and microbatch.
+  /// Returns the FLOPs of one data rank and microbatch.
   double model_flops() const { return model_flops_; }
 
  private:
-  /// Of a layer, alone.
+  /// Seconds of one layer that runs alone.
   struct LayerSeconds {
     StageSeconds once;   ///< as the job says
     StageSeconds again;  ///< its whole forward runs again
@@ -88,7 +88,7 @@ class JobPasses {
   bool plain_chain_ = false;
   double model_flops_ = 0;
   std::vector<LayerSeconds> layers_;
-  std::vector<LayerSeconds> sharded_;  ///< the same where ZeRO 3 shards the layer; empty: stages have no such choice
+  std::vector<LayerSeconds> sharded_;  ///< seconds of layers that ZeRO 3 shards; empty: stages have no such choice
   std::vector<DeviceParameters> parameters_;
   std::vector<Ticks> layer_forward_;
   std::vector<LayerLeast> least_;

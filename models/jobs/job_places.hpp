@@ -16,8 +16,8 @@ struct PlaceDevices {
   std::int64_t end() const { return first + count; }
 };
 
-/// Of so many places, one behind another in the cluster. Where places have unlike numbers of devices, none begins in a
-/// node and ends in another one as long as it fits into a node: it begins the next node then.
+/// Lists the devices of so many places, one after another in the cluster. Where places have unlike numbers of devices,
+/// none begins in a node and ends in another one as long as it fits into a node: it begins the next node then.
 std::vector<PlaceDevices> place_devices(const Cluster& cluster, const Parallelism& job, std::int32_t places);
 
 /// The devices of so many places of a pipeline, each as slow as the slowest of its ranks, with the links between

@@ -34,7 +34,7 @@ struct JobShape {
   bool masks(const LayerSpec& layer) const;
 };
 
-/// Of the same job where layers are sharded as by ZeRO 3.
+/// Returns the shape of the job with layers sharded as by ZeRO 3.
 JobShape fully_sharded(JobShape shape);
 
 /// Its output goes through dropout before it is added.

@@ -80,7 +80,7 @@ void check_choices(const Parallelism& job, const Partition& partition, const Sta
   }
 }
 
-/// Of all devices, for each place.
+/// Returns the mean peak of a place, over all its devices.
 double mean_peak(const Cluster& cluster, const Parallelism& job) {
   double devices = 0;
   for (const std::int32_t tensor : job.tensor_by_place) devices += static_cast<double>(tensor * job.context * job.data);

@@ -43,7 +43,7 @@ std::size_t count_device_kinds(const Cluster& cluster);
 JobCosts unlike_job_costs(const Cluster& cluster, const Parallelism& job, const Partition& partition,
                           const StageChoices& choices, const std::function<JobCosts(std::int64_t tensor)>& costs_of);
 
-/// The same of stages that nobody has priced yet.
+/// Computes the costs of stages that nobody has priced yet.
 JobCosts unlike_job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                           const Parallelism& job, const StageChoices& choices);
 

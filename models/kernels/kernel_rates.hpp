@@ -71,7 +71,7 @@ struct KernelRates {
   std::int64_t host_ns = 0;  ///< the host needs this to start one kernel; a device waits when the host cannot keep up
   std::int64_t collective_ns = 0;  ///< a collective takes this long besides the link model
   std::int64_t update_ns = 0;      ///< an update takes this long besides its work
-  double memory_reserve = 0.05;    ///< of what is allocated: fragmentation of the caching allocator
+  double memory_reserve = 0.05;    ///< share of what is allocated: fragmentation of the caching allocator
   std::int64_t context_bytes = 0;  ///< driver context and modules
   std::int64_t library_bytes = 0;  ///< workspaces of libraries and buffers of communicators
   /// Workspace of matrix products that PyTorch and Transformer Engine take from the allocator: 32 MiB each from Hopper

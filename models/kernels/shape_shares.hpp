@@ -55,7 +55,8 @@ struct GemmPoint {
   friend bool operator==(const GemmPoint&, const GemmPoint&) = default;
 };
 
-/// As above; FLOPs are those of the mask (half of rows x columns where it is causal).
+/// What was measured of attention: the share of the peak that it reached. FLOPs are those of the mask (half of rows x
+/// columns where it is causal).
 struct AttentionPoint {
   AttentionShape shape;
   double efficiency = 0;

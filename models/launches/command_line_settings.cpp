@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<ShellWord>;
 
-constexpr std::size_t kLeastOptions = 3;  ///< of what counts as a launch
+constexpr std::size_t kLeastOptions = 3;  ///< fewest options of what counts as a launch
 
 bool is_option(std::string_view word) {
   return word.size() > 2 && word.starts_with("--") && word[2] != '-' && word[2] != ' ' && word[2] != '=';

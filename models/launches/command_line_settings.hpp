@@ -16,7 +16,7 @@ namespace plumb {
 struct LaunchCommand {
   Settings settings;
   std::string program;                       ///< "pretrain_gpt.py"; empty: the file holds options alone
-  std::map<std::string, std::string> files;  ///< that the script writes, by name
+  std::map<std::string, std::string> files;  ///< files that the script writes, by name
   bool blocking_launches = false;            ///< CUDA_LAUNCH_BLOCKING=1: the host waits for every kernel
   std::vector<LaunchNote> notes;
   ShellValues variables;  ///< when the script ends

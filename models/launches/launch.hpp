@@ -42,15 +42,15 @@ struct LaunchJob {
   std::map<std::string, std::string> schedule_options{};
   bool hides_messages = true;     ///< between stages, where a rank has several (Megatron-LM: `overlap_p2p_comm`)
   bool half = false;              ///< 16 bits are fp16, which costs what bf16 costs
-  std::string schedule_file{};    ///< that says the order instead, named as in the launch file; empty: none
-  Partition partition{};          ///< of `network`; without bounds: not known before the network is
+  std::string schedule_file{};    ///< file that says the order instead, named as in the launch file; empty: none
+  Partition partition{};          ///< partition of `network`; without bounds: not known before the network is
   std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it
   std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it
   bool batch_assumed = false;     ///< nobody said either: one microbatch of every rank
-  std::int64_t nodes = 0;         ///< of the job; 0: not said
+  std::int64_t nodes = 0;         ///< nodes of the job; 0: not said
   std::int64_t per_node = 0;      ///< devices of a node; 0: not said
-  std::int64_t data_ranks = 0;    ///< that degrees or the samples of a step say; 0: they do not
-  std::int64_t microbatches = 0;  ///< of a step; 0 before `place_launch`
+  std::int64_t data_ranks = 0;    ///< data ranks that degrees or the samples of a step say; 0: they do not
+  std::int64_t microbatches = 0;  ///< microbatches of a step; 0 before `place_launch`
   std::vector<LaunchNote> notes{};
 
   /// Ranks that hold one copy of the model; 2^40 for more.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostDecoders = 4096;
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
-constexpr double kLeastRotaryFactor = 1e-6;  ///< of rotary positions
+constexpr double kLeastRotaryFactor = 1e-6;  ///< smallest factor of rotary positions
 constexpr double kMostRotaryFactor = 1e12;
 
 /// Sizes are bounded, so that products of them can be counted.
@@ -26,7 +26,7 @@ std::int64_t size_of(const Settings& settings, std::string_view name, std::int64
 }
 
 struct KnownVocabulary {
-  std::string_view in_name;  ///< of the tokenizer, or its path, in lower case
+  std::string_view in_name;  ///< part of the name or path of the tokenizer, in lower case
   std::int64_t size = 0;
 };
 

@@ -26,7 +26,7 @@ struct PipelineUnits {
 /// embedding and loss that count as a layer, or the same for all. Throws `Error` for what Megatron refuses.
 std::vector<std::int64_t> megatron_stage_units(const Settings& settings, std::int64_t units, std::int64_t pipeline,
                                                std::int64_t chunks);
-/// The same as DeepSpeed's partition method "type:transformer" cuts: as evenly as possible, larger stages first (its
+/// Cuts as DeepSpeed's partition method "type:transformer": as evenly as possible, larger stages first (its
 /// `partition_balanced`; releases of 2022 fill all stages but the last); "type:transformer|embedding" counts embedding
 /// and head as a layer each. Throws `Error` where a stage would have no layer.
 std::vector<std::int64_t> deepspeed_stage_units(const Settings& settings, std::int64_t units, std::int64_t pipeline);

@@ -17,7 +17,7 @@ namespace plumb {
 /// What a launch file is read with.
 struct LaunchContext {
   std::map<std::string, std::string> given{};  ///< variables of its environment, and settings that replace its own
-  std::vector<std::string> arguments{};        ///< that a script is called with
+  std::vector<std::string> arguments{};        ///< arguments that a script is called with
   ShellSource open{};                          ///< opens files that it names; empty: none is opened
 };
 
@@ -29,7 +29,7 @@ struct LaunchSettings {
   LaunchFamily family = LaunchFamily::kMegatron;
   Settings settings;
   bool blocking_launches = false;
-  std::vector<LaunchNote> notes{};  ///< of the reader of its syntax
+  std::vector<LaunchNote> notes{};  ///< notes of the reader of its syntax
   bool is_command_line = false;     ///< its settings are options of a command, and not keys of a configuration
 };
 

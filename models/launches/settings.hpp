@@ -43,7 +43,7 @@ class Settings {
   std::string text(std::string_view name, std::string_view otherwise = "") const;
   /// From `least` to 2^53.
   std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t least = 1) const;
-  /// The same, and it must be given; `what` says what it is.
+  /// Reads a whole number that must be given; `what` says what it is.
   std::int64_t required(std::string_view name, std::string_view what) const;
   double real(std::string_view name, double otherwise) const;
   /// All words of the value.

@@ -12,7 +12,7 @@ struct PatternItem {
   enum class Kind : std::uint8_t { kLetter, kAny, kMany, kOneOf, kNoneOf };
 
   Kind kind = Kind::kLetter;
-  std::string_view letters;  ///< of kOneOf and kNoneOf as they are written, "a-z_"
+  std::string_view letters;  ///< letters of kOneOf and kNoneOf as they are written, "a-z_"
 
   bool takes(char letter) const {
     if (kind == Kind::kLetter) return letters[0] == letter;

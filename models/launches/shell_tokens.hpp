@@ -21,7 +21,7 @@ struct ShellToken {
   };
 
   Kind kind = Kind::kWord;
-  std::string text;  ///< of words with their quotes
+  std::string text;  ///< text of words with their quotes
   std::size_t line = 1;
   bool quoted = false;
 };

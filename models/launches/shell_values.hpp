@@ -43,7 +43,7 @@ class ShellValues {
   /// The words that a token becomes: quotes go, variables and arithmetic are replaced, and what is not quoted falls
   /// into words at spaces. Nothing is run: what `$(...)` prints is not known.
   Words expanded(std::string_view token) const;
-  /// The same without falling into words: what an assignment takes.
+  /// Expands `token` without falling into words: what an assignment takes.
   std::string joined(std::string_view token) const;
 
  private:

@@ -9,7 +9,7 @@ namespace plumb {
 
 /// A product of a layer that has an adapter.
 struct AdaptedProduct {
-  std::string prefix;  ///< of its parameters in the layer: "qkv."; empty where the layer has one product
+  std::string prefix;  ///< prefix of its parameters in the layer: "qkv."; empty where the layer has one product
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
 

@@ -216,7 +216,7 @@ class LayerReader {
 
   JsonValue root_;
   std::int64_t expanded_ = 0;
-  Extent before_;                       ///< of the layer before
+  Extent before_;                       ///< extent of the layer before
   std::map<std::string, Extent> made_;  ///< by layer
 };
 

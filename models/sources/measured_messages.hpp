@@ -13,7 +13,7 @@ namespace plumb {
 struct MeasuredMessages {
   std::int64_t bytes = 0;  ///< 0: not known, as in a trace that does not say
   Measured send;           ///< a call that sends while the receive is not posted
-  Measured send_posted;    ///< the same when the receive was posted before
+  Measured send_posted;    ///< time of a send whose receive was posted before
   Measured receive;        ///< a call that posts a receive
   Measured message;  ///< alone: from the begin of the call that sends, or the post of the receive where that is later,
                      ///< to the arrival, where the receiver waited for most of it

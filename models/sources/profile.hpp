@@ -59,7 +59,7 @@ struct Profile {
   std::string network;  ///< name of the network
   MicrobatchShape shape;
   Precision precision;
-  std::vector<ProfiledTimes> stages;        ///< of the profiled partition, in order, covering all layers
+  std::vector<ProfiledTimes> stages;        ///< times of the profiled partition, in order, covering all layers
   std::vector<ProfiledTimes> crowded;       ///< optional: the same stages with more microbatches in flight
   std::vector<ProfiledTimes> layers;        ///< optional: one layer each, for the costs of other partitions
   std::vector<ProfiledTransfer> transfers;  ///< by ascending bytes

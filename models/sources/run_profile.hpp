@@ -31,12 +31,13 @@ struct MeasuredPasses {
 struct RunProfile {
   std::string machine;                 ///< "traced by PyTorch, 4 ranks, gloo"
   std::string runtime;                 ///< whose order rules it followed, as in `--runtime`
-  std::vector<MeasuredPasses> stages;  ///< of one microbatch, from the end of the wait to the end of the action
+  std::vector<MeasuredPasses> stages;  ///< passes of one microbatch, from the end of the wait to the end of the action
   MeasuredPasses inside;  ///< the part of an action in which no operator runs; it stays when a stage is cut
   MeasuredPasses host;    ///< from the end of what the lane did before to the action, when nothing was waited for
-  std::vector<MeasuredMessages> messages;  ///< of the run, and of others on the same machine; by ascending bytes
-  std::int64_t message_bytes = 0;          ///< of the messages that are to be predicted: those of the run
-  double input_grad_share = 0;  ///< of a backward that the run did not split: what I would take; 0: not known
+  std::vector<MeasuredMessages>
+      messages;                    ///< messages of the run, and of others on the same machine; by ascending bytes
+  std::int64_t message_bytes = 0;  ///< bytes of the messages that are to be predicted: those of the run
+  double input_grad_share = 0;     ///< part of a backward that the run did not split which I would take; 0: not known
 
   friend bool operator==(const RunProfile&, const RunProfile&) = default;
 };
@@ -52,7 +53,7 @@ bool is_run_profile(std::string_view text, std::string_view file_name);
 
 /// Reads the document. Throws `Error` with line, column and path.
 RunProfile run_profile_from_json(std::string_view text, std::string_view file_name);
-/// The same, of a document that is a value in another one.
+/// Reads a document that is a value in another one.
 RunProfile read_run_profile(const JsonValue& root);
 
 /// The document of `profile`.

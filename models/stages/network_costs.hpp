@@ -18,8 +18,8 @@ std::int64_t parameter_count(const Network& network);
 /// Model FLOPs of one microbatch: F, I and W of all layers, no recompute (Megatron's count;
 /// models/layers/layer_facts.hpp).
 double model_flops(const Network& network, const MicrobatchShape& shape);
-/// The same, where `alike` gives of every layer the first one that is like it (models/jobs/alike_layers.hpp). Frozen
-/// weights (`trains_weights` false) have no W; what adapters add to F and I is not counted.
+/// Counts the FLOPs, where `alike` gives of every layer the first one that is like it (models/jobs/alike_layers.hpp).
+/// Frozen weights (`trains_weights` false) have no W; what adapters add to F and I is not counted.
 double model_flops(const Network& network, const MicrobatchShape& shape, std::span<const std::int32_t> alike,
                    bool trains_weights = true);
 

@@ -26,7 +26,7 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
-/// The same number of transformer blocks (two residual layers each) in every stage; the embedding joins the first
+/// Puts as many transformer blocks (two residual layers each) into every stage; the embedding joins the first
 /// stage, final norm and head the last. If the blocks do not divide evenly, embedding and head count as a block each
 /// (22 blocks on 8 stages: 2, 3, ..., 3, 2, as in the zero-bubble paper). If these do not divide evenly either,
 /// residual layers are spread as evenly as possible, with one more in the first stages; with fewer of them than stages,

@@ -33,10 +33,10 @@ struct StageSum {
 struct StageValue {
   enum class Origin : std::uint8_t { kInput, kStep, kSum, kCarried };
 
-  std::int32_t node = FlowNode::kOutside;  ///< that it is the output of
+  std::int32_t node = FlowNode::kOutside;  ///< node that makes it
   Origin origin = Origin::kInput;
   std::size_t made_at = 0;              ///< step that makes it, or `StageSum::at`
-  std::vector<std::size_t> steps = {};  ///< that read it, ascending; twice where a step reads it twice
+  std::vector<std::size_t> steps = {};  ///< steps that read it, ascending; twice where a step reads it twice
   std::vector<std::size_t> sums = {};   ///< `StageFlow::sums` that read it, ascending
   bool needs_gradient = true;
   bool is_output = false;  ///< lies in the message to the next stage

@@ -31,7 +31,8 @@ struct LayerCounts {
   friend bool operator==(const LayerCounts&, const LayerCounts&) = default;
 };
 
-/// Of every stage of `partition`; empty where a stage begins elsewhere or `network` has no decoder layers.
+/// Counts the layers of every stage of `partition`; empty where a stage begins elsewhere or `network` has no decoder
+/// layers.
 std::vector<LayerCounts> layer_counts(const Network& network, const Partition& partition);
 
 }  // namespace plumb

@@ -118,7 +118,7 @@ class LayoutBook {
   /// Samples per second of `best`; 0 where there is none.
   double best_rate(std::int32_t nodes);
   std::optional<StepOfLayout> frozen_step(JobLayout layout, const FrozenLayers& layers);
-  /// Of the redundant steps of the source; this one where it has none.
+  /// Returns the book of the redundant steps of the source; this one where it has none.
   LayoutBook& redundant();
   LayoutSource& source() { return source_; }
 

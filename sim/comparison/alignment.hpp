@@ -14,7 +14,7 @@ struct SpanMatch {
 
 /// Which spans of two timelines are the same action. Points into both, which must outlive it.
 struct Alignment {
-  std::vector<SpanMatch> matches;           ///< of compute and collective lanes
+  std::vector<SpanMatch> matches;           ///< pairs of compute and collective lanes
   std::vector<const Span*> only_predicted;  ///< compute actions without a match; no U and V where one side has none,
                                             ///< and nothing of devices that the other side does not know
   std::vector<const Span*> only_measured;

@@ -26,7 +26,7 @@ struct Course {
   double at(std::size_t i, double share) const { return from[i] + share * change[i]; }
 };
 
-/// Of `of_from[i]` to `of_to[i]`, by `value`.
+/// Returns how times change from `of_from[i]` to `of_to[i]`, by `value`.
 template <class Value>
 Course course(const std::vector<ReplayTimes>& of_from, const std::vector<ReplayTimes>& of_to, Value value) {
   Course made;

@@ -28,7 +28,7 @@ using ReplayTimes = std::array<std::int64_t, kReplayKindCount>;
 /// One action of a compute lane, or several that overlap (a pair).
 struct ReplayUnit {
   DeviceId device{};
-  bool first = false;      ///< of its device
+  bool first = false;      ///< whether it is the first of its device
   std::size_t member = 0;  ///< its actions: into `ReplayGraph::members`
   std::size_t behind = 0;
   std::size_t edge = 0;  ///< values that it needs from other devices: into `ReplayGraph::edges`
@@ -45,10 +45,10 @@ struct ReplayEdge {
 /// are dense; spans are those of the timeline that it was made from, which must outlive it.
 struct ReplayGraph {
   std::vector<ReplayUnit> units;     ///< by device, then start
-  std::vector<const Span*> members;  ///< of the compute lanes
+  std::vector<const Span*> members;  ///< spans of the compute lanes
   std::vector<ReplayEdge> edges;     ///< by taker
-  std::vector<std::size_t> order;    ///< of units, so that everything that one waits for stands before it; empty
-                                     ///< where the timeline has no spans, or contradicts itself
+  std::vector<std::size_t> order;  ///< units in an order in which everything that one waits for comes before it; empty
+                                   ///< where the timeline has no spans, or contradicts itself
 };
 
 /// The order of a timeline. A value that a timeline itself did not wait for is no edge.

@@ -30,7 +30,7 @@ struct Backward {
   SpanList measured;
 };
 
-/// Those backwards that both sides cut otherwise; nothing where something is left that is none.
+/// Finds the backwards that both sides cut otherwise; nothing where something is left that is none.
 std::optional<std::map<BackwardKey, Backward>> backwards_cut_otherwise(const Alignment& alignment) {
   std::map<BackwardKey, Backward> backwards;
   const auto add = [&](const SpanList& spans, SpanList Backward::*side) {

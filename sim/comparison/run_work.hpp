@@ -10,7 +10,7 @@ namespace plumb {
 
 /// Where a run did the work of a predicted action. Moments are those of the run.
 struct RunWork {
-  const Span* span = nullptr;  ///< the same action, or the one in which the work begins; null: the run has none
+  const Span* span = nullptr;  ///< span of the action, or of the one in which the work begins; null: the run has none
   Ticks start = 0;
   Ticks end = 0;
   Ticks length = 0;             ///< less than from start to end where the run did something else in between

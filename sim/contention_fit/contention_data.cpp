@@ -16,7 +16,7 @@ bool is_alone(const OverlappedAction& action, const std::vector<OverlapInterval>
   return with_others <= kAlmostAlone * action.ns;
 }
 
-/// Of `action`, a new one where there is none.
+/// Returns the group of `action`, a new one where there is none.
 std::size_t group_of(const OverlappedAction& action, std::vector<AloneGroup>& groups) {
   const auto found = std::ranges::find_if(groups, [&](const AloneGroup& group) {
     return group.time.device == action.device && group.time.stage == action.stage && group.time.kind == action.kind;

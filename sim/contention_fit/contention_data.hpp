@@ -16,9 +16,9 @@ namespace plumb {
 struct AloneGroup {
   AloneTime time;
   std::vector<double> ns;
-  std::vector<double> fallen_ns;     ///< of each: its time, weighted by how far the clock had fallen (0 to 1)
-  std::vector<std::size_t> blocks;   ///< of each: its `SeenAction::block`
-  std::vector<std::size_t> actions;  ///< of each: index into `ContentionData::actions`
+  std::vector<double> fallen_ns;     ///< time of each, weighted by how far the clock had fallen (0 to 1)
+  std::vector<std::size_t> blocks;   ///< `SeenAction::block` of each
+  std::vector<std::size_t> actions;  ///< index of each into `ContentionData::actions`
 };
 
 /// A measured action, prepared for the fit.
@@ -34,7 +34,7 @@ struct ContentionData {
   std::vector<SeenAction> actions;
   std::vector<AloneGroup> groups;
   std::vector<std::size_t> block_begin;  ///< by timeline, and one past the end
-  std::vector<LoadStep> steps;           ///< of all timelines
+  std::vector<LoadStep> steps;           ///< steps of all timelines
   std::vector<std::size_t> step_begin;   ///< by timeline, and one past the end
   std::vector<double> fallen;            ///< by step; empty: no clock is followed
 

@@ -40,7 +40,7 @@ class LoneCopies {
     for (std::size_t k = 0; k < plan.shares.size(); ++k) alike_.push_back(first.try_emplace(makes(k), k).first->second);
   }
 
-  /// Of copy `k`; `kForEver` where it does not fit or the schedule does not have that size.
+  /// Returns the step of copy `k`; `kForEver` where it does not fit or the schedule does not have that size.
   std::int64_t step_ns(std::size_t k, std::int64_t microbatches) {
     const auto [known, is_new] = steps_[alike_[k]].try_emplace(microbatches, kForEver);
     if (is_new) known->second = simulated(alike_[k], microbatches);
@@ -58,7 +58,7 @@ class LoneCopies {
   }
 
  private:
-  /// Of a place: speed, usable bytes, and which of the copy's nodes it is in, in the order of the pipeline.
+  /// What a place is: its speed, its usable bytes, and which of the copy's nodes it is in, in the pipeline's order.
   using Make = std::tuple<double, std::int64_t, std::size_t>;
 
   std::vector<Make> makes(std::size_t k) const {

@@ -35,7 +35,7 @@ CopiesPlacement placement_of_copies(const ScheduleVariant& variant, const std::v
 /// with a shorter step would give another copy more. (Whale, Jia et al., ATC 2022, moves load by FLOP/s and memory;
 /// here times and memory are simulated.)
 ///
-/// Of schedules that want multiples of a number of microbatches, shares are such multiples. Throws `Error` where there
+/// Shares are multiples of the number of microbatches that the schedule wants multiples of. Throws `Error` where there
 /// are none.
 std::vector<std::int64_t> chosen_shares(const PipelinePlan& plan, const PricedStages& stages, bool named);
 

@@ -19,7 +19,7 @@ Partition in_layers(const Partition& of_units, const std::vector<std::size_t>& u
 /// The reverse; empty where a stage begins inside a unit.
 std::optional<Partition> in_units(const Partition& of_layers, const std::vector<std::size_t>& units);
 
-/// Those plans whose stages begin at units, in units.
+/// Converts the plans whose stages begin at units to units.
 std::vector<PipelinePlan> in_units(const std::vector<PipelinePlan>& plans, const std::vector<std::size_t>& units);
 
 /// An answer in units, in layers.

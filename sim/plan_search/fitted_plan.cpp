@@ -18,9 +18,11 @@ using Counts = std::vector<std::int32_t>;
 using ByteCounts = std::vector<std::int64_t>;
 
 constexpr int kMostRounds = 24;
-constexpr int kMostTries = 200;               ///< of changes to a plan that fits
-constexpr std::int64_t kMostStashesHere = 3;  ///< of a stage whose stashes are on the host: read, made, on the way
-constexpr std::array<std::int32_t, 4> kCountSteps{1, 1, 25, 0};  ///< of a kind: layers, layers, percent
+constexpr int kMostTries = 200;  ///< most changes that are tried of a plan that fits
+constexpr std::int64_t kMostStashesHere =
+    3;  ///< most stashes here of a stage that keeps them on the host: read, made, on the way
+constexpr std::array<std::int32_t, 4> kCountSteps{1, 1, 25,
+                                                  0};  ///< steps of the counts of each kind: layers, layers, percent
 
 /// Kinds of choices.
 enum Kind : std::size_t { kRunAgain, kShard, kOffload, kKinds };
@@ -185,7 +187,7 @@ class ChoiceFitting {
         if (!has(set, kind) || !left_[kind]) continue;
         const Steps& steps = steps_[kind];
         if (counts_of(choices, kind)[s] >= steps.most[s] || steps.spared[s] <= 0) continue;
-        // Of one kind it is what spares most that comes first.
+        // If there is one kind only, what spares most comes first.
         const bool alone = (set & (set - 1)) == 0;
         const double each = alone ? 0 : static_cast<double>(steps.takes[s]) / static_cast<double>(steps.spared[s]);
         const std::pair<double, std::int64_t> key{each, -steps.spared[s]};

@@ -111,7 +111,7 @@ void check_places(const Schedule& schedule, const PipelinePlan& plan) {
   }
 }
 
-/// Of so many updates; 0: as many as the schedule covers by itself.
+/// Makes the schedule of so many updates; 0: as many as it covers by itself.
 Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named, std::int64_t updates) {
   ScheduleParams params{.num_devices = plan.places, .num_microbatches = plan.microbatches, .chunks = plan.chunks};
   params.updates = updates;

@@ -71,7 +71,7 @@ class BoundedCut {
 
   bool feasible(Ticks bound) const { return !ends(bound).back().empty(); }
 
-  /// Of the boundaries that `bound` allows, those nearest to even shares.
+  /// Chooses, among the boundaries that `bound` allows, the nearest ones to even shares.
   Partition even(Ticks bound) const {
     const std::vector<std::vector<std::size_t>> reached = ends(bound);
     double together = 0;

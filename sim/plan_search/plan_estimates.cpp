@@ -26,7 +26,7 @@ std::int64_t parts_of(Ticks part, Ticks whole) {
   return whole <= 0 ? kParts / 3 : std::llround(static_cast<double>(kParts * part) / static_cast<double>(whole));
 }
 
-/// Of the fullest place, in stashes of the whole network.
+/// Returns what the fullest place keeps, in stashes of the whole network.
 double most_kept(const Schedule& schedule) {
   const std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
   std::vector<double> kept(static_cast<std::size_t>(schedule.num_devices));

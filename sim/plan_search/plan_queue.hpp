@@ -23,7 +23,7 @@ class PlanQueue {
   /// smaller estimate.
   std::vector<SearchPart> take(std::int64_t most_plans, Ticks best);
 
-  /// Of all that waits; the largest number of ticks where nothing does.
+  /// Returns the least bound of all that waits; the largest number of ticks where nothing does.
   Ticks least_bound() const;
   std::int64_t size() const { return std::ssize(bounds_) + waiting_.size(); }
 
@@ -36,7 +36,7 @@ class PlanQueue {
   std::int64_t parts_;     ///< numbered so far
   std::set<SearchPart> quick_;
   std::set<SearchPart> slow_;
-  std::multiset<Ticks> bounds_;  ///< of what is in a queue
+  std::multiset<Ticks> bounds_;  ///< bounds of what is in a queue
 };
 
 }  // namespace plumb

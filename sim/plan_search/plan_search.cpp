@@ -375,7 +375,7 @@ class Search {
     }
   }
 
-  /// Of a step to the estimate of its plan.
+  /// Returns a step over the estimate of its plan.
   double ratio_of(const SearchPart& part, Ticks step) const {
     const SetupCut here{.order = part.order, .partition = part.partition};
     const Ticks estimate = cut_estimate(setups_[part.setup], variants_[part.variant], here, shapes_);
@@ -455,7 +455,7 @@ class Search {
   KnownPassCounts& passes_;
   SeedSearch seeds_;
   PlanQueue queue_;
-  const std::optional<ScoredPlan>& least_missing_;  ///< of what is proved not to fit
+  const std::optional<ScoredPlan>& least_missing_;  ///< plan that is proved not to fit and misses least
   std::vector<Ticks> refined_;                      ///< by setup: its bound, when it has been opened
   mutable KnownSizes sizes_;
   Ticks best_ = kNoStep;

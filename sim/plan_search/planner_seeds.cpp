@@ -74,7 +74,7 @@ bool allows(const PlanRanges& ranges, const PipelinePlan& plan) {
   return names.empty() || std::find(names.begin(), names.end(), plan.schedule) != names.end();
 }
 
-/// The same copies of all stages as data ranks, where these are among the choices.
+/// Adds plans with the copies of all stages as data ranks, where these are among the choices.
 void add_data_ranks(const PlanJob& job, const PlanRanges& ranges, const PipelinePlan& plan,
                     std::vector<PipelinePlan>& plans) {
   for (const Parallelism& choice : ranges.parallelisms) {

@@ -31,14 +31,15 @@ struct SearchPart {
   std::size_t variant = kEveryVariant;
   std::vector<std::int32_t> order{};
   Partition partition{};
-  std::vector<std::int64_t> shares{};  ///< of copies of the pipeline; empty: there is one, or they are still open
+  std::vector<std::int64_t>
+      shares{};  ///< microbatches of each copy of the pipeline; empty: there is one copy, or they are still open
   std::shared_ptr<const PricedStages> stages{};
-  double ratio = 1;                         ///< of the step to the estimate of the plan that this one is near
+  double ratio = 1;                         ///< step over estimate of the plan that this one is near
   bool exact = false;                       ///< all cuts and orders of the setup are there
   bool few_shares = false;                  ///< and of each all shares of copies are tried
   std::int32_t cut_again = 0;               ///< how often, because the plan before did not fit
   std::vector<std::int64_t> spare_bytes{};  ///< by place: left free when it was cut again; empty: nothing
-  bool refined = false;                     ///< of a setup: its bound is all that is proved of it
+  bool refined = false;                     ///< whether the bound of a setup is all that can be proved of it
 
   auto key() const { return std::tuple(estimate, level, number); }
   friend bool operator<(const SearchPart& a, const SearchPart& b) { return a.key() < b.key(); }

@@ -29,7 +29,7 @@ std::vector<double> speeds_of(const PlanSetup& setup, const std::vector<std::int
   return speed;
 }
 
-/// The same of usable bytes less those that are spared: the least of all copies; 0: no limit.
+/// Returns the usable bytes less those that are spared: the least of all copies; 0: no limit.
 std::vector<std::int64_t> rooms_of(const PlanSetup& setup, const std::vector<std::int32_t>& order,
                                    const std::vector<std::int64_t>& spare_bytes) {
   std::vector<std::int64_t> room(static_cast<std::size_t>(setup.places));
@@ -52,7 +52,7 @@ double time_scale(const PlanSetup& setup, const ScheduleVariant& variant, const 
   return setup.prices->time_scale[static_cast<std::size_t>(order[at])];
 }
 
-/// Of the loads of stages: those of the places, the slowest first.
+/// Adds up the loads of stages by place, the slowest place first.
 std::vector<double> slowest_first(const ScheduleVariant& variant, const std::vector<double>& loads,
                                   const std::vector<double>& speed) {
   std::vector<double> places = position_loads(variant, loads, speed);
@@ -79,7 +79,7 @@ Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& vari
   }
 }
 
-/// Those that differ in where stages stand.
+/// Lists the variants that differ in the places of stages.
 std::vector<const ScheduleVariant*> unlike_placements(const std::vector<ScheduleVariant>& variants,
                                                       const PlanSetup& setup, std::size_t stages) {
   std::vector<const ScheduleVariant*> unlike;

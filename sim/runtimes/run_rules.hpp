@@ -17,7 +17,7 @@ struct RunRules {
   std::optional<ReceivePlacement> receives{};
   std::optional<std::int64_t> send_buffers{};
   EngineChoice engine = EngineChoice::kAuto;
-  std::optional<std::int64_t> seed{};  ///< of the jitter; none: 0
+  std::optional<std::int64_t> seed{};  ///< seed of the jitter; none: 0
 
   std::uint64_t seed_or_zero() const { return static_cast<std::uint64_t>(seed.value_or(0)); }
 

@@ -25,9 +25,9 @@ struct RuntimePreset {
   bool pairs_in_turn = false;            ///< the halves of an overlapped pair run one after the other
   bool exchanges_between_turns = false;  ///< messages stand where Megatron-LM puts them that does not hide them
   bool defers_receives = false;          ///< receives stand where PyTorch's `defer_pp_recv` puts them
-  std::string_view format = {};          ///< of the schedules that it can be given, as in `--format`; empty: of none
-  std::string_view runs_files_as = {};   ///< the preset of what runs such a file; empty: this one
-  std::string_view what;                 ///< which part of the system it models
+  std::string_view format = {};         ///< format of the schedules that it can be given, as in `--format`; empty: none
+  std::string_view runs_files_as = {};  ///< the preset of what runs such a file; empty: this one
+  std::string_view what;                ///< which part of the system it models
 };
 
 /// All rows, `plumbline` (the defaults) first.

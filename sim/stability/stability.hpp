@@ -25,7 +25,7 @@ struct DelayedQuadratic {
   std::int32_t tau_bkwd = 0;
   std::int32_t tau_recomp = 0;
   double momentum = 0;
-  std::optional<double> gamma = {};  ///< of T2; none: not corrected
+  std::optional<double> gamma = {};  ///< factor of T2; none: not corrected
 };
 
 /// Decay of T2's velocity for which the first two Taylor terms of the discrepancy vanish: max(0, 1 - 2 / (n + 1)),
@@ -45,7 +45,7 @@ double spectral_radius(const DelayedQuadratic& problem, double alpha);
 /// all rates up to `most` (tried in steps of 10 %).
 std::optional<double> largest_stable_rate(const DelayedQuadratic& problem, double most = 4);
 
-/// The same found by running the recursion: a rate is stable when `steps` of it do not grow. To 1e-4 relative or so,
+/// Finds the rate by running the recursion: a rate is stable when `steps` of it do not grow. To 1e-4 relative or so,
 /// because close to the limit growth takes long to show.
 std::optional<double> largest_stable_rate_by_iterating(const DelayedQuadratic& problem, std::int64_t steps,
                                                        double most = 4);

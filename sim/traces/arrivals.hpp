@@ -23,7 +23,8 @@ class Arrivals {
   bool is_told(const TracedAction& work) const { return arrived_.contains(key_of(work)); }
 
  private:
-  using Key = std::tuple<StageId, bool, MicrobatchId, std::int32_t>;  ///< of the receiver; backward, step
+  using Key =
+      std::tuple<StageId, bool, MicrobatchId, std::int32_t>;  ///< stage of the receiver; backward, microbatch, step
 
   static Key key_of(const TracedAction& action);
 

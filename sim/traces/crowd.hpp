@@ -44,7 +44,7 @@ double message_capacity(const std::vector<CrowdedMessage>& messages, double alon
 
 /// Messages with fewer of their like beside them, on average, count as alone.
 inline constexpr double kAlone = 1.15;
-/// Those with more are in a crowd.
+/// Messages with more of their like beside them are in a crowd.
 inline constexpr double kCrowded = 1.5;
 
 }  // namespace plumb

@@ -160,8 +160,8 @@ class SampleReader {
     }
   }
 
-  /// Of a message that nobody waited for it is only known when it was there at the latest: it is taken to have gone as
-  /// fast as the others.
+  /// Takes the times of messages. If nobody waited for one, it is only known when it was there at the latest: it is
+  /// taken to have gone as fast as the others.
   void take_messages() {
     Samples took;
     for (const Flight& flight : told_) took.push_back(flight.end_ns - flight.start_ns);

@@ -201,7 +201,7 @@ class StepReader {
   const TracedProducers& producers_;
   Arrivals arrivals_;
   std::int32_t step_;
-  std::set<std::pair<StageId, MicrobatchId>> stashes_;  ///< of the rank that is being added
+  std::set<std::pair<StageId, MicrobatchId>> stashes_;  ///< stashes of the rank that is being added
   std::int64_t begin_ = 0;
   std::int64_t end_ = 0;
   std::map<std::tuple<StageId, bool, MicrobatchId>, const TracedAction*> sends_;

@@ -13,7 +13,7 @@ namespace {
 constexpr double kSettled = 0.08;
 /// Seconds from which on it falls further, slowly, as the device gets warm.
 constexpr double kWarming = 0.5;
-/// Of attention, between whose runs the device idles.
+/// Slowdown of attention, between whose runs the device idles.
 constexpr double kSettledAttention = 2 * kSettled;
 constexpr double kGap = 1.1;
 /// What devices at their power limit take longer where all wait for the slowest of a node: clocks that the limit leaves

@@ -21,7 +21,8 @@ class CsvTable {
   /// "file:line" where `row` begins.
   std::string where(std::size_t row) const;
 
-  /// Of a number, or `otherwise` for an empty cell. Throws `Error` with place and column for anything else.
+  /// Returns the number of a cell, or `otherwise` where it is empty. Throws `Error` with place and column for anything
+  /// else.
   double number(std::size_t row, std::string_view column, double otherwise = 0) const;
   std::int64_t whole(std::size_t row, std::string_view column, std::int64_t otherwise = 0) const;
 

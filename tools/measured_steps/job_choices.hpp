@@ -12,7 +12,7 @@ namespace plumb {
 struct JobChoices {
   std::string data;               ///< data set of its rows
   std::vector<std::size_t> rows;  ///< at least three, by position
-  double rank_correlation = 0;    ///< of predicted and measured times
+  double rank_correlation = 0;    ///< rank correlation of predicted and measured times
   bool fastest_found = false;     ///< the fastest predicted is the fastest measured (or ties with it)
   double regret = 0;              ///< measured time of the fastest predicted over that of the fastest, less 1
 };

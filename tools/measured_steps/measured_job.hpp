@@ -22,9 +22,9 @@ struct MeasuredJob {
   Parallelism parallelism;
   Cluster cluster;
   bool overlap_messages = false;   ///< devices compute while messages between stages are on their way
-  std::int64_t flash_version = 2;  ///< of FlashAttention
+  std::int64_t flash_version = 2;  ///< version of FlashAttention
   double kept_layers = 0;          ///< share of the layers whose products stay in 16 bits
-  std::string layout{};            ///< of `RecipeFacts`
+  std::string layout{};            ///< layout as in `RecipeFacts`
 };
 
 /// What the rows of a table mean, where the files lie that a recipe names, and the machine that all rows ran on, where

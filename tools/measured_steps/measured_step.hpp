@@ -50,7 +50,7 @@ struct MeasuredStep {
   double memory_gib = 0;    ///< measured peak of what the allocator handed out, of the fullest device
   bool of_driver = false;   ///< memory_gib is what the driver shows: all that the allocator held, and what is beside it
   double reserved_gib = 0;  ///< measured peak of what the allocator held
-  double published_error = 0;  ///< of another tool's prediction of the step time; NaN: none
+  double published_error = 0;  ///< error of another tool's prediction of the step time; NaN: none
   std::string note;
   std::map<std::string, std::string, std::less<>> cells;  ///< all columns, as they stand in the table
 
@@ -65,7 +65,7 @@ std::vector<MeasuredStep> measured_steps(std::string_view text, const std::strin
 /// model need not be among them.
 std::string refusal(const MeasuredStep& row, bool network_known = false);
 
-/// The same for its memory.
+/// Says why the memory of a row cannot be predicted; empty: it can.
 std::string memory_refusal(const MeasuredStep& row);
 
 /// The network that the columns of a row describe.

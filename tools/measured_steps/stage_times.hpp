@@ -26,7 +26,7 @@ struct StagePassOfJob {
   MeasuredStagePass measured;
 };
 
-/// Those of `passes` whose run is among `jobs`.
+/// Keeps the `passes` whose run is among `jobs`.
 std::vector<StagePassOfJob> passes_of(const std::vector<MeasuredJob>& jobs,
                                       const std::vector<MeasuredStagePass>& passes);
 

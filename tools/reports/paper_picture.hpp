@@ -26,7 +26,7 @@ struct PaperPoint {
 
 struct PaperBox {
   double x = 0;
-  double y = 0;  ///< of the lower edge
+  double y = 0;  ///< height of the lower edge
   double width = 0;
   double height = 0;
 };

@@ -22,7 +22,7 @@ struct StrokePoint {
 struct StrokeLetter {
   char base = 0;                     ///< an ASCII letter that is drawn first; 0: none
   std::vector<StrokePoint> strokes;  ///< x from the left; from the middle of the base, if there is one
-  double width = 0;                  ///< of the strokes, where there is no base
+  double width = 0;                  ///< width of the strokes, where there is no base
 
   bool is_known() const { return base != 0 || !strokes.empty(); }
 };

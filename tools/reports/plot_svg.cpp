@@ -124,7 +124,7 @@ class PlotPicture {
   }
 
  private:
-  /// Of the letters of the note: smaller where it would run out of the picture.
+  /// Returns the size of the note's letters: smaller where it would run out of the picture.
   double note_size() const {
     constexpr double kUsual = 13;
     constexpr double kNoteLetterWidth = 0.5;  // of the size, on average
@@ -216,7 +216,7 @@ class PlotPicture {
     double top = 0;
     double begin = 0;
     double width = 0;
-    double height = 0;  ///< of the text's base line
+    double height = 0;  ///< height of the text's base line
 
     bool hides(double x, double y) const {
       return x > begin - 8 && x < begin + width + 8 && y > height - 18 && y < height + 9;

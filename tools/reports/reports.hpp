@@ -24,7 +24,7 @@ struct ReportLimit;
 /// One row of the table of report formats: a way to show a run, written by `--<name> FILE`.
 struct ReportFormat {
   std::string_view name;                        ///< also the option
-  std::string_view extension;                   ///< of its files
+  std::string_view extension;                   ///< extension of its files
   std::string_view summary;                     ///< one line for the help page
   std::string (*make)(const ReportedRun& run);  ///< the whole file; timelines must have spans
   const ReportLimit* limit = nullptr;           ///< null: shows any number of spans

@@ -34,12 +34,12 @@ class SafetensorsFile {
   struct Tensor {
     std::string dtype;
     std::vector<std::int64_t> shape;
-    std::span<const std::byte> bytes;  ///< of the file
+    std::span<const std::byte> bytes;  ///< bytes of the file
   };
 
   /// Throws `Error` naming the file and what is wrong with it.
   explicit SafetensorsFile(const std::filesystem::path& path);
-  /// The same for the content of a file called `name`.
+  /// Reads the content of a file called `name`.
   SafetensorsFile(std::string content, std::string name);
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;

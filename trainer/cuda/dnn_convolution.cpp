@@ -101,7 +101,7 @@ class DnnConvolution::Units final : public kernels::ConvolutionUnits {
   }
 
  private:
-  /// Of the workspace, with the filters' gradient in front.
+  /// Returns the bytes of the workspace after the filters' gradient, which comes first.
   std::int64_t plan_bytes(const Call& call) const { return place_.workspace_bytes - filter_grad_bytes(call.shape); }
 
   void run_plan(const DnnPlan& plan, const Call& call, kernels::Stream stream) {

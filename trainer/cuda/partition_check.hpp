@@ -10,7 +10,7 @@ namespace plumb::cuda {
 struct SeenMultiprocessors {
   std::string name;                  ///< "device 3", "copies"
   std::vector<unsigned int> blocks;  ///< by multiprocessor
-  int sms = 0;                       ///< that the part has
+  int sms = 0;                       ///< multiprocessors that the part has
   /// Streams of one group share their multiprocessors; those of different groups must not.
   int group = 0;
 };
@@ -25,7 +25,7 @@ std::vector<std::string> find_overlaps(const std::vector<SeenMultiprocessors>& p
 /// How long kernels took that each keep a stream busy for `spin_ns`, all started together.
 struct SpinTimes {
   std::int64_t spin_ns = 0;
-  std::int64_t together_ns = 0;  ///< of all streams
+  std::int64_t together_ns = 0;  ///< time of all streams
   int streams = 0;
 };
 

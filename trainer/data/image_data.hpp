@@ -29,7 +29,7 @@ class ImageData final : public TrainingData {
   /// holds data_batch_1.bin to data_batch_5.bin (as many as there are) and test_batch.bin, which is held out; of a
   /// single file the last tenth is. Throws Error, naming file and record.
   static ImageData from_cifar10(const std::filesystem::path& path);
-  /// The same for the content of a single file; `path` is for messages.
+  /// Reads the content of a single file; `path` is for messages.
   static ImageData from_cifar10_records(std::string_view records, const std::filesystem::path& path);
 
   DataFacts facts() const override;

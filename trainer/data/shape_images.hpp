@@ -12,7 +12,7 @@ struct ShapeImageOptions {
   std::int64_t classes = 10;    ///< at most 5 shapes x 3 colours (1 channel: 5)
   std::int64_t training = 4096;
   std::int64_t held_out = 1024;
-  std::uint64_t seed = 1;  ///< of the pictures, not of the training
+  std::uint64_t seed = 1;  ///< seed of the pictures, not of the training
   double noise = 40;       ///< deviation of the noise on every byte
 };
 

@@ -15,8 +15,8 @@ struct Microbatch {
   std::vector<std::int32_t> tokens;         ///< ids, or the bytes of an image (a row of them per sample)
   std::vector<std::int32_t> target_tokens;  ///< ids that a decoder reads
   std::vector<std::int32_t> targets;        ///< ids or classes to be predicted; below 0: not counted
-  std::vector<double> values;               ///< real numbers instead of tokens, ...
-  std::vector<double> target_values;        ///< ... and those to be predicted
+  std::vector<double> values;               ///< real numbers instead of tokens
+  std::vector<double> target_values;        ///< real numbers to be predicted
 
   friend bool operator==(const Microbatch&, const Microbatch&) = default;
 };

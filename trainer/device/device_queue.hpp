@@ -99,7 +99,7 @@ class DeviceQueue {
   std::vector<MarkId> own_marks_;
   std::vector<Ticks> mark_times_;
   std::vector<Unit> units_;
-  mutable std::size_t ended_ = 0;                             ///< of `units_`, the first ones
+  mutable std::size_t ended_ = 0;                             ///< number of the first `units_` that have ended
   std::vector<std::pair<std::uint32_t, std::size_t>> moves_;  ///< transfer and unit
   std::vector<PartData> kept_;
   SharedScratch scratch_;

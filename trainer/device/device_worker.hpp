@@ -139,9 +139,9 @@ class DeviceWorker {
   bool prepared_ = false;
   std::int64_t first_microbatch_ = 0;
   LiveBuffers live_;
-  std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
+  std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< parts of the unit under way, by microbatch and slice
   std::optional<PendingReruns> pending_reruns_;
-  std::vector<Block> spare_;  ///< of the V under way: room for a forward
+  std::vector<Block> spare_;  ///< room for a forward of the V under way
   std::vector<VersionRead> versions_read_;
   std::vector<MemoryPoint> memory_;
   std::size_t timed_memory_ = 0;  ///< points with their time; the others have a mark of the queue

@@ -27,13 +27,13 @@ class HolderState {
   /// All outlive this; `shared`: of all holders of the device; `queue`: that of the device, if it has one.
   HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedByCopies& shared, DeviceQueue* queue);
 
-  /// That of the first part; parameters and what lives the whole run are the same for all.
+  /// Returns the layout of the first part; parameters and what lives the whole run are alike in all parts.
   const StageLayout& layout() const { return *layout_; }
   StageId stage() const { return plan_->program.holders[holder_].stage; }
   /// The arithmetic of one part of a microbatch.
   StageBackend& backend(std::size_t part) { return *backends_[part]; }
-  std::byte* gradients() { return gradients_.data(); }             ///< that backwards add to
-  std::byte* update_gradients() { return update_block().data(); }  ///< that the next U applies
+  std::byte* gradients() { return gradients_.data(); }             ///< gradients that backwards add to
+  std::byte* update_gradients() { return update_block().data(); }  ///< gradients that the next U applies
   /// REDUCE_GRAD, with two blocks: what was added up waits in one for its U, and backwards add to the other.
   void hand_over_gradients();
   std::int32_t version() const { return version_; }
@@ -42,7 +42,8 @@ class HolderState {
   const std::byte* weights(std::int32_t version) const;
   /// What the methods of the schedule make a pass read; otherwise those of its version.
   const std::byte* weights(const WeightRead& read);
-  /// Those of the teacher of an update of the whole run, for X, or null; at the latest when the U before it begins.
+  /// Returns the weights of the teacher of an update of the whole run, for X, or null. Must be asked at the latest when
+  /// the U before it begins.
   const std::byte* teacher_weights(std::int64_t update);
   /// SYNC_WEIGHTS: the weights that are summed over the holders, and the new weights from the sum over `members`.
   std::vector<std::byte> given_weights();
@@ -74,7 +75,7 @@ class HolderState {
   WeightsPlace weights_place() const;
   /// The newest weights that updates work on (bf16: float32), wherever they are, for the host; until they change.
   std::span<const std::byte> stored_weights();
-  std::span<const std::byte> stored_frozen();  ///< likewise of what is frozen; empty: nothing
+  std::span<const std::byte> stored_frozen();  ///< frozen weights for the host; empty: nothing
 
   /// The document starts again: its versions count from 0.
   void restart_document() { version_ = 0; }
@@ -89,7 +90,7 @@ class HolderState {
     Block* handed_over = nullptr;  ///< empty where the holder has one block of gradients
     std::map<std::int32_t, Block>* versions = nullptr;
     std::vector<Block>* corrections = nullptr;
-    std::vector<std::int64_t*> notes;  ///< of the methods
+    std::vector<std::int64_t*> notes;  ///< notes of the methods
   };
   Blocks blocks();
   std::int64_t updates_done() const { return updates_done_; }
@@ -134,9 +135,9 @@ class HolderState {
   CorrectionChain chain_;
   Teacher teacher_;  ///< in the last block of `corrections_`
   SharedByCopies* shared_;
-  Block workspace_;                         ///< of U
+  Block workspace_;                         ///< workspace of U
   std::map<std::int32_t, Block> versions_;  ///< old ones
-  std::int32_t version_ = 0;                ///< of `weights_`
+  std::int32_t version_ = 0;                ///< version of `weights_`
   std::int64_t updates_done_ = 0;           ///< in the whole run
   std::vector<std::byte> last_gradients_;
   Block kept_state_;                        ///< the optimizer state before an update that is not validated yet

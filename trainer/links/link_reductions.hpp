@@ -33,7 +33,7 @@ class LinkReductions {
     const std::map<std::uint32_t, StreamId>& streams;  ///< by link
     DeviceId device{};
     NumberType type{};
-    std::vector<std::int64_t> bytes;  ///< of a part, by collective
+    std::vector<std::int64_t> bytes;  ///< bytes of a part, by collective
   };
   /// What `setup` names must outlive this.
   explicit LinkReductions(Setup setup);
@@ -86,7 +86,7 @@ class LinkReductions {
   std::map<DeviceId, std::deque<Coming>> coming_;
   std::map<std::uint32_t, Reduction> reductions_;
   std::deque<EventId> under_way_;
-  std::vector<std::pair<std::uint32_t, MarkId>> arrivals_;  ///< of this part: collective and mark
+  std::vector<std::pair<std::uint32_t, MarkId>> arrivals_;  ///< arrivals of this part: collective and mark
 };
 
 }  // namespace plumb

@@ -87,7 +87,7 @@ class StreamMessages {
   StagingPool pool_;
   std::map<std::uint32_t, Message> messages_;  ///< by transfer; sent or posted, and not taken
   std::map<std::uint32_t, EventId> taken_;     ///< when the copy of a taken message was done; its sender may ask
-  std::vector<Travel> travels_;                ///< of this part of the run
+  std::vector<Travel> travels_;                ///< messages of this part of the run
 };
 
 }  // namespace plumb

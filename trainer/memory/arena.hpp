@@ -120,7 +120,7 @@ class Arena {
   static constexpr std::int32_t kNoLane = -1;
   struct Lane {
     std::int32_t microbatch = -1;
-    std::int64_t blocks = 0;  ///< that are lent
+    std::int64_t blocks = 0;  ///< number of blocks that are lent
   };
 
   Options options_;
@@ -131,7 +131,7 @@ class Arena {
   std::int64_t peak_ = 0;
   std::int64_t reserved_ = 0;
   std::vector<Lane> lanes_;
-  std::int32_t lane_ = kNoLane;  ///< of the blocks that are asked for
+  std::int32_t lane_ = kNoLane;  ///< lane of the blocks that are asked for
   /// By storage size and lane, as heaps: the lowest address is used first, so that equal updates get equal addresses,
   /// which is what lets their passes be replayed.
   std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::byte*>> free_;

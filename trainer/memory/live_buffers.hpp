@@ -16,9 +16,9 @@ namespace plumb {
 /// Names the stash of a part of a microbatch on a device.
 struct StashKey {
   std::uint32_t holder = 0;
-  std::int32_t microbatch = 0;  ///< of the document
+  std::int32_t microbatch = 0;  ///< microbatch of the document
   std::int16_t slice = 0;
-  bool teacher = false;  ///< that its teacher works on, within one X
+  bool teacher = false;  ///< whether its teacher works on it, within one X
 
   friend auto operator<=>(const StashKey&, const StashKey&) = default;
 };

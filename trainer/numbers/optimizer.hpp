@@ -32,7 +32,7 @@ struct OptimizerOptions {
   double beta1 = 0.9;          ///< Adam, AdamW
   double beta2 = 0.999;        ///< Adam, AdamW
   double epsilon = 1e-8;       ///< Adam, AdamW
-  double weight_decay = 0.01;  ///< of matrices and tables; biases and norm scales do not decay
+  double weight_decay = 0.01;  ///< decay of matrices and tables; biases and norm scales do not decay
 
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };

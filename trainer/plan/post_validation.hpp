@@ -46,7 +46,7 @@ class ValidationPlan {
 
   struct Window {
     InstrIndex update = 0;
-    std::int32_t number = 0;           ///< of the update, in the document
+    std::int32_t number = 0;           ///< number of the update, in the document
     std::vector<InstrIndex> forwards;  ///< between U and V, with the weights that U made
   };
   const Window& window(InstrIndex validation) const { return windows_.at(validation); }

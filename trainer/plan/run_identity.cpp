@@ -27,7 +27,7 @@ std::string text_of(double value) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-/// Those of the first layer that has any: all others have the same.
+/// Describes the adapters of the first layer that has any: all others are alike.
 std::string adapters_text(const std::vector<LayerSpec>& layers) {
   for (const LayerSpec& layer : layers) {
     const Lora& lora = layer.lora;

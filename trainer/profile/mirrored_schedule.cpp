@@ -76,7 +76,7 @@ class MirroredSchedule {
   bool alone_;
   Schedule schedule_;
   Action last_;
-  DeviceId last_at_{-1};  ///< of nothing yet
+  DeviceId last_at_{-1};  ///< device of the last action; -1: nothing yet
 };
 
 }  // namespace

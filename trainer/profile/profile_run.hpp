@@ -32,7 +32,7 @@ struct ProfileOptions {
   std::int64_t updates = 3;       ///< measured, per round
   std::int64_t rounds = 2;        ///< each trains with fused and split backwards, with 1F1B and crowded
   bool crowded = true;            ///< false: 1F1B only, without copies
-  bool reductions = false;        ///< of contention: also what reductions take
+  bool reductions = false;        ///< whether contention has what reductions take, too
   std::function<void(std::int64_t round)> on_round;  ///< called after every round
 };
 
@@ -63,7 +63,7 @@ class StageProfiler {
   /// All runs of a round.
   void measure_round();
 
-  /// Also counts what another one measured with the same options: so rounds can be chosen afterwards.
+  /// Adds what another one measured with the same options, so that rounds can be chosen afterwards.
   void add(const StageProfiler& other);
 
   /// What all rounds until now measured.
@@ -73,7 +73,7 @@ class StageProfiler {
   ProfileOptions options_;
   ProfileSamples regular_;
   ProfileSamples crowded_;
-  std::string machine_;  ///< of the first run
+  std::string machine_;  ///< machine of the first run
 };
 
 /// One run of `profile_schedule` as the options say; the first update warms up. A run with one action at a time has so

@@ -37,7 +37,7 @@ struct DeviceReport {
   MemoryByClass peak_memory_by_class{};
   std::map<std::uint32_t, HolderReport> holders;  ///< by number
   std::int64_t updates_skipped = 0;               ///< the most of a holder
-  std::int64_t updates_rolled_back = 0;           ///< of all holders
+  std::int64_t updates_rolled_back = 0;           ///< updates of all holders that were rolled back
 };
 
 /// The report is valid until the run continues. `times` must have at least what the worker has written.

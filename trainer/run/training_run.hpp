@@ -45,7 +45,7 @@ class TrainingRun {
 
   /// By device; null for those of other processes.
   std::span<const std::unique_ptr<DeviceWorker>> workers() const { return workers_; }
-  /// Of all devices.
+  /// Returns the positions of all devices.
   std::span<const InstrIndex> positions() const { return positions_; }
   /// Null when all devices are here.
   ProcessGroup* processes() const { return plan_.options.execution.processes; }

@@ -45,7 +45,7 @@ inline std::vector<std::int64_t> parameter_offsets(const StageLayout& layout) {
   return offsets;
 }
 
-/// Likewise in the block of what is frozen.
+/// Finds where each parameter begins in the block of what is frozen.
 inline std::vector<std::int64_t> frozen_offsets(const StageLayout& layout) {
   std::vector<std::int64_t> offsets{0};
   for (const ParameterFacts& parameter : layout.frozen) offsets.push_back(offsets.back() + parameter.count());
@@ -69,7 +69,7 @@ template <class T, class G>
 struct StepSource {
   const StageLayout& layout;
   const std::vector<std::int64_t>& offsets;  ///< `parameter_offsets`
-  TensorPlace TensorPlaces::*place;          ///< of the pass
+  TensorPlace TensorPlaces::*place;          ///< places of the pass
   const T* weights = nullptr;
   G* gradients = nullptr;
   const StageBlocks& blocks;

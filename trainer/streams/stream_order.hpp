@@ -41,7 +41,7 @@ class StreamOrder {
   static constexpr std::size_t kEvery = 256;
 
   struct Record {
-    EventId event{};  ///< of the machine
+    EventId event{};  ///< event of the machine
     std::size_t stream = 0;
     Clock clock;  ///< what was known to be done; of its own stream, its own number
   };
@@ -60,7 +60,7 @@ class StreamOrder {
   std::vector<Clock> clocks_;  ///< by stream
   std::size_t seen_ = 0;       ///< records before these
   std::deque<Record> records_;
-  std::vector<EventId> unused_;  ///< of the machine
+  std::vector<EventId> unused_;  ///< events of the machine that nothing uses
 };
 
 }  // namespace plumb

@@ -40,8 +40,8 @@ class TimeMarks {
   void note_done();
 
   StreamMachine& machine_;
-  std::vector<std::int64_t> times_;  ///< of the first marks
-  std::deque<EventId> under_way_;    ///< of the following ones
+  std::vector<std::int64_t> times_;  ///< times of the first marks
+  std::deque<EventId> under_way_;    ///< events of the following marks
   std::vector<EventId> unused_;
 };
 

@@ -57,7 +57,7 @@ class LossLog {
     return means;
   }
 
-  /// That of a microbatch of the whole run; 0 until it is known.
+  /// Returns the loss of a microbatch of the whole run; 0 until it is known.
   double of_microbatch(std::size_t microbatch) const {
     double sum = 0;
     for (std::size_t i = 0; i < slices_; ++i) sum += losses_[microbatch * slices_ + i].value_or(0);
@@ -79,7 +79,7 @@ class LossLog {
   }
 
   std::mutex mutex_;
-  std::size_t microbatches_;  ///< of an update
+  std::size_t microbatches_;  ///< microbatches of an update
   std::size_t slices_;        ///< the most of a microbatch; those that one does not have count as 0
   std::size_t per_update_;    ///< entries of an update
   std::vector<std::optional<double>> losses_;

@@ -55,7 +55,7 @@ class NameList {
     if (rows.bias) add(name + ".bias", {rows.count}, layer, (ours + "bias").c_str(), rows.first);
   }
 
-  /// The same with the weight as GPT-2's Conv1D has it: (inputs, outputs).
+  /// Adds a weight as GPT-2's Conv1D has it: (inputs, outputs).
   void conv1d(const std::string& name, std::int64_t rows, std::int64_t columns, const LayerSpec& layer,
               const std::string& ours) {
     add(name + ".weight", {columns, rows}, layer, (ours + "weight").c_str());

@@ -25,9 +25,9 @@ struct NamedTensor {
   std::string name;
   std::vector<std::int64_t> shape;
   std::string parameter;
-  std::int64_t first_row = 0;  ///< of the parameter; numbers of a vector are rows
+  std::int64_t first_row = 0;  ///< first row in the parameter; numbers of a vector are rows
   TensorOrder order = TensorOrder::kSame;
-  std::int64_t channels = 0;  ///< of kChannelsFirst
+  std::int64_t channels = 0;  ///< channels, for kChannelsFirst
 
   std::int64_t count() const;
   /// Where in the parameter number `i` of the tensor is; `columns` are those of a row of the parameter.

@@ -32,7 +32,8 @@ struct LayerPrices {
   std::vector<std::int64_t> usable_bytes{};
   std::vector<std::int32_t> node{};  ///< by place
   std::vector<double> price{};       ///< by place, per hour; empty: not known
-  Ticks least_update = 0;            ///< of a layer alone in a stage, on a place of speed 1; most_update: the most
+  Ticks least_update =
+      0;  ///< least update of a layer alone in a stage, on a place of speed 1; most_update: the longest
   Ticks most_update = 0;
   std::int32_t most_in_node = 1;  ///< places
   Ticks crossing = 0;             ///< the least that a message between stages takes from one node to another
@@ -43,13 +44,14 @@ struct LayerPrices {
   bool links_are_modelled = true;
   Ticks ticks_per_ns = 1;
   std::vector<StageTimes> times{};        ///< by layer, where stages are the sums of their layers; else empty
-  std::vector<StageMemory> memory{};      ///< the same
+  std::vector<StageMemory> memory{};      ///< memory by layer, where stages are the sums of their layers; else empty
   std::vector<LayerLeast> least{};        ///< by layer: what it adds to any stage; empty: not known
-  Ticks place_update = 0;                 ///< of all stages of a place together, beside those of their layers
+  Ticks place_update = 0;                 ///< update of all stages of a place together, beside that of their layers
   std::vector<LayerMessages> messages{};  ///< by layer; empty: not known
-  std::int64_t least_gradient_bytes = 0;  ///< that all stages together sum beside weights that several layers share
-  bool again_takes_all = false;           ///< to run a forward again takes no less than the forward
-  bool in_order = false;                  ///< places keep the cluster's order
+  std::int64_t least_gradient_bytes =
+      0;                         ///< bytes that all stages together sum beside weights that several layers share
+  bool again_takes_all = false;  ///< to run a forward again takes no less than the forward
+  bool in_order = false;         ///< places keep the cluster's order
   /// By place, of unlike tensor degrees: `OptimisticMachine`; empty: 1 everywhere.
   std::vector<double> time_scale{};
   std::vector<double> memory_scale{};

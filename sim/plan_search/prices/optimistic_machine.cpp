@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// Of all layers with so many tensor ranks, in a fixed order: what they take, and what they need.
+/// What all layers take and need with so many tensor ranks, in a fixed order.
 struct OfDegree {
   PricedStages layers{};
   std::vector<double> times{};
@@ -94,7 +94,7 @@ void take_least_updates(PricedStages& layers) {
 
 using Degrees = std::map<std::int64_t, OfDegree>;
 
-/// Of all places: their speeds times the factors of their degrees, from the view of one degree.
+/// Adds up the speeds of all places times the factors of their degrees, from the view of one degree.
 double together(const Degrees& degrees, const Parallelism& job, const PricedStages& machine, std::int64_t reference) {
   double all = 0;
   for (std::size_t place = 0; place < job.tensor_by_place.size(); ++place) {

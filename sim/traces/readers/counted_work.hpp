@@ -19,7 +19,7 @@ void add_counted(std::span<const UnnamedWork> all, RankRun& run);
 /// Gives counted work (`Numbering::kCounted`) of all ranks its stages, microbatches and steps: a step ends where the
 /// first rank has run as many backwards as forwards.
 ///
-/// Of Megatron-LM, the forwards before the first backward tell how many stages a rank holds: rank r of p runs p - r of
+/// In Megatron-LM, the forwards before the first backward tell how many stages a rank holds: rank r of p runs p - r of
 /// them with one stage, and 2 (p - r - 1) + (v - 1) p + 1 with v that go round the ranks. Then the order is that of its
 /// `get_schedule_table`: groups of p microbatches, chunk by chunk, backwards with the chunks reversed.
 ///

@@ -172,7 +172,7 @@ class Export {
   }
 
   std::string file_;
-  std::int64_t most_steps_ = 0;  ///< of one query
+  std::int64_t most_steps_ = 0;  ///< most steps of one query
   mutable std::int64_t steps_left_ = 0;
   Database database_;
 };
@@ -291,7 +291,7 @@ class ExportReader {
 
   const Export& database_;
   std::int64_t epoch_ns_ = 0;
-  TraceNames names_;  ///< of all processes
+  TraceNames names_;  ///< names of all processes
   std::unordered_map<std::int64_t, std::string_view> strings_;
   std::map<std::int64_t, RankTrace> traces_;  ///< by process
 };

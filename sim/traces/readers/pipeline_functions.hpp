@@ -28,7 +28,7 @@ struct PipelineFunction {
 /// them ("megatron.core.pipeline_parallel.schedules.forward_step"), and names of its timers ("forward-compute").
 const PipelineFunction* pipeline_function(std::string_view name);
 
-/// The same for Python's calls only.
+/// Finds the function of one of Python's calls.
 const PipelineFunction* called_pipeline_function(std::string_view call);
 
 }  // namespace plumb

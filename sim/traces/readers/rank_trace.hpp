@@ -36,7 +36,7 @@ struct TraceRange {
   std::int64_t thread = 0;
   std::int64_t start_ns = 0;  ///< since the epoch of the rank's host
   std::int64_t end_ns = 0;
-  std::int64_t correlation = -1;  ///< the same for a launch and what it launched; -1: neither
+  std::int64_t correlation = -1;  ///< number that a launch and what it launched have in common; -1: neither
 };
 
 /// What one rank traced.
@@ -46,7 +46,7 @@ struct RankTrace {
   std::string file;
   std::int32_t rank = kUnknown;
   std::int32_t world_size = kUnknown;
-  std::string backend;  ///< of torch.distributed: "gloo", "nccl"
+  std::string backend;  ///< back end of torch.distributed: "gloo", "nccl"
   /// Which ranks of the job make up the pipeline, where the trace names its group: then `rank` and `world_size` count
   /// in it. Empty: those of the job.
   std::string group;

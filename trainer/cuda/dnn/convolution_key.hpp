@@ -22,7 +22,7 @@ struct ConvolutionKey {
   std::int64_t out_columns = 0;
   std::int64_t stride = 1;
   std::int64_t padding = 0;
-  int sms = 0;  ///< that it may use; 0: all
+  int sms = 0;  ///< multiprocessors that it may use; 0: all
 
   friend auto operator<=>(const ConvolutionKey&, const ConvolutionKey&) = default;
 };
