@@ -50,7 +50,7 @@ struct HostLinks {
   std::int32_t count() const { return switches * ways + (memory ? 1 : 0); }
 };
 
-/// The number of `device` in its node.
+/// Returns the number of `device` in its node.
 std::int32_t place_in_node(const Cluster& cluster, std::int32_t device) {
   if (cluster.nodes.empty()) return device % cluster.devices_per_node;
   const auto first = std::ranges::lower_bound(cluster.nodes, cluster.node_of(device));

@@ -95,10 +95,10 @@ struct Cluster {
   /// Derives `shared_links` from the networks. Call once after the fields are set.
   void finish();
 
-  /// The way from `src` to `dst` (different devices).
+  /// Returns the way from `src` to `dst` (different devices).
   Route route(DeviceId src, DeviceId dst) const;
 
-  /// The way from `device` to its host, or back. Requires a modelled host link.
+  /// Returns the way from `device` to its host, or back. Requires a modelled host link.
   Route host_route(DeviceId device, bool to_host) const;
 };
 

@@ -104,7 +104,7 @@ Json number_to_json(double value) {
   return value;
 }
 
-/// The fields of `device` that differ from `base`.
+/// Returns the fields of `device` that differ from `base`.
 Json device_to_json(const DeviceSpec& device, const DeviceSpec& base) {
   Json json = Json::object();
   if (device.name != base.name) json["name"] = device.name;

@@ -28,7 +28,7 @@ struct RuntimeCosts {
   friend bool operator==(const RuntimeCosts&, const RuntimeCosts&) = default;
 };
 
-/// The calls for a message of `bytes`: every time as `time_at_size` has it between the sizes of `calls`.
+/// Returns the calls for a message of `bytes`: every time as `time_at_size` has it between the sizes of `calls`.
 CallCosts calls_of(std::span<const CallCosts> calls, std::int64_t bytes);
 
 }  // namespace plumb

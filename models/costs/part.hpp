@@ -18,7 +18,7 @@ struct Part {
   bool along_sequence = false;  ///< slices follow each other in every sample; otherwise each has some of the samples
 
   bool is_whole() const { return size == largest && begin == 0 && end == whole; }
-  /// All of the microbatch that this is a part of.
+  /// Returns all of the microbatch that this is a part of.
   Part microbatch() const { return {size, largest, 0, 1, 1, along_sequence}; }
 
   friend auto operator<=>(const Part&, const Part&) = default;
@@ -36,8 +36,8 @@ struct PartPlace {
 /// rounded down. Throws `Error` when something is empty (more slices than samples or tokens).
 PartPlace place_of(const Part& part, const MicrobatchShape& usual);
 
-/// The share of the part in `amount`, which is that of the largest microbatch. The parts of a microbatch add up to the
-/// amount of that microbatch.
+/// Returns the share of the part in `amount`, which is that of the largest microbatch. The parts of a microbatch add up
+/// to the amount of that microbatch.
 std::int64_t share_of(const Part& part, std::int64_t amount);
 
 }  // namespace plumb

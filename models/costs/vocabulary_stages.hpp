@@ -22,7 +22,7 @@ struct VocabularyStages {
 
   friend bool operator==(const VocabularyStages&, const VocabularyStages&) = default;
 
-  /// Stages of a schedule of `num_stages` that hold layers.
+  /// Returns the stages of a schedule of `num_stages` that hold layers.
   std::int32_t num_layer_stages(std::int32_t num_stages) const {
     return num_stages - static_cast<std::int32_t>(input.size() + output.size()) - (loss ? 1 : 0);
   }

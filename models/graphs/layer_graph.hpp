@@ -55,8 +55,8 @@ struct Neighbours {
 };
 Neighbours neighbours(const LayerGraph& graph);
 
-/// A topological order of the nodes 0 .. `count` - 1: the smallest one that the edges allow. Throws `Error` that begins
-/// with `where` and names the nodes of a cycle by `name_of`.
+/// Returns a topological order of the nodes 0 .. `count` - 1: the smallest one that the edges allow. Throws `Error`
+/// that begins with `where` and names the nodes of a cycle by `name_of`.
 std::vector<std::int32_t> topological_order(std::size_t count,
                                             const std::vector<std::pair<std::int32_t, std::int32_t>>& edges,
                                             const std::vector<std::string>& name_of, std::string_view where);

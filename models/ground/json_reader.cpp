@@ -213,7 +213,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  /// Whether the last node, a key, stands in its object already. Objects of many keys are looked up in a table.
+  /// Returns whether the last node, a key, stands in its object already. Objects of many keys are looked up in a table.
   bool is_repeated() {
     constexpr std::int64_t kFewKeys = 32;
     const std::uint32_t object = open_.back();

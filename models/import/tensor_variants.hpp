@@ -52,7 +52,7 @@ struct VariantGraph {
 /// broken JSON, unknown keys and edges, repeated ids, and cycles.
 VariantGraph variant_graph_from_json(std::string_view text, std::string_view file_name);
 
-/// The layers at degree 1 without recompute; a third of the time is the forward, because only the sum is known.
+/// Returns the layers at degree 1 without recompute; a third of the time is the forward, because only the sum is known.
 LayerGraph layers_of(const VariantGraph& graph);
 
 }  // namespace plumb

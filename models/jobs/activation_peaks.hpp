@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// How many of the first layers of a stage run again as a whole, by the job's policy: all or none.
+/// Returns how many of the first layers of a stage run again as a whole, by the job's policy: all or none.
 std::size_t layers_again(std::span<const LayerSpec> layers, const JobShape& shape);
 
 /// Counts what the layers of a stage keep, with full recomputation if the job has it: residual layers keep the input of

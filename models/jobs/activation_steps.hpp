@@ -40,11 +40,11 @@ struct ActivationStep {
       product{};  ///< product of the library of layers, which may keep a placeholder for its gradient
 };
 
-/// The operations of `layer` in the order of F, without full recompute. The gradient that goes around the body of a
-/// residual layer is part of its steps.
+/// Returns the operations of `layer` in the order of F, without full recompute. The gradient that goes around the body
+/// of a residual layer is part of its steps.
 std::vector<ActivationStep> activation_steps(const LayerSpec& layer, const JobShape& shape);
 
-/// What all steps of `layer` keep.
+/// Returns what all steps of `layer` keep.
 KeptBytes kept_bytes(const LayerSpec& layer, const JobShape& shape);
 
 }  // namespace plumb

@@ -84,13 +84,13 @@ class JobClock {
         blocking_(job.blocking_launches),
         waits_for_counts_(job.expert_capacity == 0) {}
 
-  /// A pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of tokens,
-  /// and is not ahead any more.
+  /// Returns a pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of
+  /// tokens, and is not ahead any more.
   PassSeconds of(const PassKernels& pass, bool is_forward = false) const;
 
   const DeviceGroup& group(GroupAxis axis) const;
 
-  /// Devices that hold the same experts.
+  /// Returns the devices that hold the same experts.
   const DeviceGroup& expert_copies() const { return expert_copies_; }
 
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
@@ -106,7 +106,7 @@ class JobClock {
 
   double exchange_s(const ExpertExchange& exchange) const;
 
-  /// Kernels and starting them: one beside the other, or one after the other where launches block.
+  /// Returns the kernels and starting them: one beside the other, or one after the other where launches block.
   double seconds_of(const KernelTime& time) const;
 
   /// Returns the seconds of an optimizer that moves `bytes`.

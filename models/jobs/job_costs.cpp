@@ -45,8 +45,9 @@ double coding_s(const DeviceParameters& parameters, const Parallelism& job, cons
   return clock.casting_s(2 * bytes * (1 + job.gradient_share));
 }
 
-/// Bytes that `GradientPasses` moves: written once by zeroing, read by each look at them, read and written when scaled.
-/// `own`: gradients that the device updates, of `all` that it holds. Megatron-LM d98e8a6: `param_and_grad_buffer.py`
+/// Returns the bytes that `GradientPasses` moves: written once by zeroing, read by each look at them, read and written
+/// when scaled. `own`: gradients that the device updates, of `all` that it holds. Megatron-LM d98e8a6:
+/// `param_and_grad_buffer.py`
 /// (`reset`, `check_grads`, `start_grad_sync`), `clip_grads.py`.
 double passed_over_bytes(double own, double all, const Parallelism& job) {
   if (job.gradient_passes == GradientPasses::kNone) return 0;
@@ -56,14 +57,14 @@ double passed_over_bytes(double own, double all, const Parallelism& job) {
   return static_cast<double>(job.precision.gradient_bytes) * (passes * all + kClipping * own);
 }
 
-/// Parameters that the optimizer of one device updates.
+/// Returns the parameters that the optimizer of one device updates.
 double updated_parameters(const DeviceParameters& parameters, const Parallelism& job) {
   if (job.zero == ZeroStage::kNone) return static_cast<double>(parameters.all());
   return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks(&ShardGroups::optimizer)) +
          static_cast<double>(parameters.expert) / static_cast<double>(job.expert_replicas());
 }
 
-/// Parameters of a dense shard of what `part` groups.
+/// Returns the parameters of a dense shard of what `part` groups.
 double shard_of(const DeviceParameters& parameters, const Parallelism& job, std::int64_t ShardGroups::*part) {
   return static_cast<double>(parameters.dense) / static_cast<double>(job.shard_ranks(part));
 }
@@ -92,7 +93,7 @@ UpdateSeconds operator+(const UpdateSeconds& one, const UpdateSeconds& other) {
   return {one.reduce_s + other.reduce_s, one.optimizer_s + other.optimizer_s, one.gather_s + other.gather_s};
 }
 
-/// The update of a stage with the parameters `of_stage`, whose memory is known. `hides`: the passes that its
+/// Returns the update of a stage with the parameters `of_stage`, whose memory is known. `hides`: the passes that its
 /// collectives may run beside.
 UpdateSeconds update_seconds(const DeviceParameters& of_stage, const JobShape& shape, const JobClock& clock,
                              const StageMemory& memory, const StageTimes& hides) {
@@ -303,7 +304,7 @@ struct JobPrices::State {
             .sharded = choices.sharded.empty() ? OwnLayers::kByPolicy : choices.sharded[s]};
   }
 
-  /// How many layers of stage `s` run again.
+  /// Returns how many layers of stage `s` run again.
   std::int32_t again(const LayerRange& range, std::size_t s, const std::vector<std::int32_t>& counts) const {
     if (!counts.empty()) return counts[s];
     const Parallelism& job = shape.parallelism;

@@ -82,7 +82,7 @@ class JobPrices {
   std::unique_ptr<State> state_;
 };
 
-/// Nanoseconds of F, I and W of every layer of `network`, as `balanced_partition` takes them.
+/// Returns the nanoseconds of F, I and W of every layer of `network`, as `balanced_partition` takes them.
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
                                           const Parallelism& parallelism);
 

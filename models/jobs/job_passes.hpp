@@ -17,15 +17,15 @@
 
 namespace plumb {
 
-/// Seconds of the passes of `layer`. `full`: its whole forward runs again.
+/// Returns the seconds of the passes of `layer`. `full`: its whole forward runs again.
 StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock, bool full);
 
-/// Whether every layer runs again as a whole.
+/// Returns whether every layer runs again as a whole.
 bool runs_all_again(const Parallelism& job);
 
-/// What all jobs have in common whose passes take and keep the same: unless gradients or weights are divided (ZeRO 2
-/// and 3, or layers that ZeRO 3 shards), the number of data ranks and the ZeRO stage change only updates, and what
-/// weights and state need. Where stashes wait is no matter of passes.
+/// Returns what all jobs have in common whose passes take and keep the same: unless gradients or weights are divided
+/// (ZeRO 2 and 3, or layers that ZeRO 3 shards), the number of data ranks and the ZeRO stage change only updates, and
+/// what weights and state need. Where stashes wait is no matter of passes.
 Parallelism with_same_passes(Parallelism job);
 
 /// How many of a stage's first layers are not like the others; `kByPolicy`: as the job says. Where it leaves them to

@@ -116,27 +116,27 @@ struct Parallelism {
   double storage_bytes_per_s = 0;  ///< storage devices keep the state of the optimizer and update it, so many bytes a
                                    ///< second for every device of the job (Smart-Infinity); 0: devices do it themselves
 
-  /// Devices of one pipeline stage, of the largest where they are unlike.
+  /// Returns the devices of one pipeline stage, of the largest where they are unlike.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
   bool has_unlike_tensor() const { return !tensor_by_place.empty(); }
   std::int64_t tensor_of(std::int32_t place) const {
     return has_unlike_tensor() ? tensor_by_place[static_cast<std::size_t>(place)] : tensor;
   }
   std::int64_t devices_of(std::int32_t place) const { return tensor_of(place) * context * data; }
-  /// Devices that hold the same dense weights.
+  /// Returns the devices that hold the same dense weights.
   std::int64_t replicas() const { return context * data; }
   /// Returns the size of a group of `shard_groups` for dense weights, where ZeRO shards what it is for.
   std::int64_t shard_ranks(std::int64_t ShardGroups::*part) const {
     return shard_groups.*part > 0 ? shard_groups.*part : replicas();
   }
-  /// Devices that divide one expert, and devices that hold the same part of the same experts.
+  /// Returns the devices that divide one expert, and devices that hold the same part of the same experts.
   std::int64_t expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
   std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }
-  /// Bytes of a weight on its way from the ranks that ZeRO keeps it on.
+  /// Returns the bytes of a weight on its way from the ranks that ZeRO keeps it on.
   double gathered_weight_bytes() const;
-  /// Bytes of an activation that tensor ranks gather for a product, relative to those of one in 16 bits.
+  /// Returns the bytes of an activation that tensor ranks gather for a product, relative to those of one in 16 bits.
   double gathered_share() const;
-  /// Tokens of the fullest expert rank, relative to the mean.
+  /// Returns the tokens of the fullest expert rank, relative to the mean.
   double expert_load() const { return expert_capacity > 0 ? expert_capacity : expert_imbalance; }
 
   friend bool operator==(const Parallelism&, const Parallelism&) = default;

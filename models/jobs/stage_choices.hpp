@@ -26,7 +26,7 @@ inline std::string counts_text(const std::vector<std::int32_t>& counts) {
   return text;
 }
 
-/// Whether a stage has something of a choice.
+/// Returns whether a stage has something of a choice.
 inline bool chooses_some(const std::vector<std::int32_t>& counts) {
   return std::ranges::any_of(counts, [](std::int32_t count) { return count > 0; });
 }

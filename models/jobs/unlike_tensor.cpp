@@ -31,7 +31,7 @@ std::vector<DeviceKind> kinds_of(const Cluster& cluster) {
   return kinds;
 }
 
-/// The degree by whose parts the values between two places are counted.
+/// Returns the degree by whose parts the values between two places are counted.
 std::int64_t degree_between(const Cluster& pipeline, const Parallelism& job, std::int32_t here, std::int32_t there) {
   const bool near = pipeline.node_of(here) == pipeline.node_of(there);
   const bool shared = near ? pipeline.intra_node.shared : pipeline.inter_node.shared;

@@ -87,11 +87,11 @@ struct KernelRates {
   double memory_share(Movement movement) const { return memory_shares[static_cast<std::size_t>(movement)]; }
   void set_memory_shares(double share) { memory_shares.fill(share); }
   double peak(MatrixFormat format) const { return peaks[static_cast<std::size_t>(format)]; }
-  /// Whether the device multiplies in this format: faster than in 16 bits, or nothing is known of it.
+  /// Returns whether the device multiplies in this format: faster than in 16 bits, or nothing is known of it.
   bool has_format(MatrixFormat format) const;
 
-  /// Seconds of a collective of `group`, whose links are those of the cluster; 0 for one rank, and where nothing is
-  /// sent.
+  /// Returns the seconds of a collective of `group`, whose links are those of the cluster; 0 for one rank, and where
+  /// nothing is sent.
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const;
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;

@@ -22,7 +22,7 @@ struct LaunchCommand {
   ShellValues variables;  ///< when the script ends
 };
 
-/// The launch with the most options among the commands of a script. `given` are its variables
+/// Returns the launch with the most options among the commands of a script. `given` are its variables
 /// and arguments ("1", "2", "@", "#") when it begins. Throws `Error` with the place for a script that cannot be
 /// followed, and for one that launches nothing.
 LaunchCommand launch_command(std::string_view script, const std::string& name, const ShellValues& given,

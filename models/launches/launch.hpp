@@ -53,9 +53,9 @@ struct LaunchJob {
   std::int64_t microbatches = 0;  ///< microbatches of a step; 0 before `place_launch`
   std::vector<LaunchNote> notes{};
 
-  /// Ranks that hold one copy of the model; 2^40 for more.
+  /// Returns the ranks that hold one copy of the model; 2^40 for more.
   std::int64_t model_ranks() const;
-  /// Devices that the file says, as nodes, by its degrees or by its samples; 0: it does not; 2^40 for more.
+  /// Returns the devices that the file says, as nodes, by its degrees or by its samples; 0: it does not; 2^40 for more.
   std::int64_t devices() const;
   void note(LaunchNote::Kind kind, std::string text) { notes.push_back({kind, std::move(text)}); }
 };
@@ -63,7 +63,8 @@ struct LaunchJob {
 /// Notes that the optimizer is priced as Adam, where `name` is that of another one.
 void note_other_optimizer(std::string_view name, LaunchJob& job);
 
-/// Whether a name ends as a launch script or a configuration does (.json is that of many documents, and is none).
+/// Returns whether a name ends as a launch script or a configuration does (.json is that of many documents, and is
+/// none).
 bool is_launch_path(std::string_view name);
 
 /// Spreads `job` over `devices`: sets the data degree and the microbatches of a step. Throws `Error` where they are no

@@ -76,7 +76,7 @@ std::string tokenizer_text(const Settings& settings) {
   return text;
 }
 
-/// Rows of the table before it is padded.
+/// Returns the rows of the table before it is padded.
 std::int64_t plain_vocabulary(const Settings& settings, LaunchJob& job) {
   if (settings.has("vocab_size")) return size_of(settings, "vocab_size", 0);
   const std::string text = tokenizer_text(settings);
@@ -314,7 +314,7 @@ std::vector<bool> sparse_layers(const Settings& settings, std::int64_t layers, b
   return sparse;
 }
 
-/// Letters of a pattern of layers, without the marks of stages and the part for further tokens.
+/// Returns the letters of a pattern of layers, without the marks of stages and the part for further tokens.
 std::string pattern_letters(const Settings& settings) {
   std::string text = settings.text("hybrid_layer_pattern", "");
   text = text.substr(0, text.find('/'));

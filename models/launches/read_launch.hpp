@@ -33,13 +33,13 @@ struct LaunchSettings {
   bool is_command_line = false;     ///< its settings are options of a command, and not keys of a configuration
 };
 
-/// The settings of a launch script of Megatron-LM (or of what builds on it), of the log of a run of it, or of a
+/// Returns the settings of a launch script of Megatron-LM (or of what builds on it), of the log of a run of it, or of a
 /// configuration of torchtitan (TOML), DeepSpeed (JSON), or NeMo, Megatron-Bridge, Primus and GPT-NeoX (YAML);
 /// recognised by the ending of the name, and by its content. Nothing is run. Throws `Error` with the place of what
 /// cannot be read, and for scripts that launch something else than the training of a language model.
 LaunchSettings launch_settings(std::string_view text, const std::string& name, const LaunchContext& context = {});
 
-/// The job that they describe. Throws `Error` with the place of what is wrong or missing.
+/// Returns the job that they describe. Throws `Error` with the place of what is wrong or missing.
 LaunchJob launch_job(LaunchSettings said);
 
 /// `launch_job` of the `launch_settings`.

@@ -34,7 +34,7 @@ struct ImageShape {
   friend bool operator==(const ImageShape&, const ImageShape&) = default;
 };
 
-/// What an image layer reads and makes.
+/// Returns what an image layer reads and makes.
 ImageShape input_image(const LayerSpec& layer);
 ImageShape output_image(const LayerSpec& layer);
 
@@ -43,8 +43,8 @@ std::int64_t head_width(const LayerSpec& layer);
 std::int64_t queries_width(const LayerSpec& layer);
 std::int64_t qkv_width(const LayerSpec& layer);
 
-/// Sizes of Mamba: features inside; columns of its first product (gate, features, what writes and reads the state,
-/// steps).
+/// Returns the sizes of Mamba: features inside; columns of its first product (gate, features, what writes and reads the
+/// state, steps).
 std::int64_t mamba_inner(const LayerSpec& layer);
 std::int64_t mamba_projected(const LayerSpec& layer);
 /// FLOPs per token of the scan of a Mamba layer in chunks of `kMambaChunk` tokens: scores inside a chunk (the lower

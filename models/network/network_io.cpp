@@ -207,7 +207,7 @@ class LayerReader {
     return item.at(number.key).integer();
   }
 
-  /// What the layer that is read makes; 0: not known.
+  /// Returns what the layer that is read makes; 0: not known.
   std::int64_t made_before(std::string_view key) const {
     if (key == "width") return before_.width;
     if (key == "height") return before_.image.height;

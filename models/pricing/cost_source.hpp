@@ -58,7 +58,7 @@ struct CostSource {
   const AbstractUnits* units() const { return std::get_if<AbstractUnits>(&kind); }
   const AnalyticJob* job() const { return std::get_if<AnalyticJob>(&kind); }
   AnalyticJob* job() { return std::get_if<AnalyticJob>(&kind); }
-  /// The profile of a traced run.
+  /// Returns the profile of a traced run.
   const RunProfile* run() const { return std::get_if<RunProfile>(&kind); }
   bool is_profile() const { return std::holds_alternative<StageProfile>(kind); }
 };

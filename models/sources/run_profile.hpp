@@ -42,13 +42,13 @@ struct RunProfile {
   friend bool operator==(const RunProfile&, const RunProfile&) = default;
 };
 
-/// Whether a stage's I did nothing (less than a twentieth of its W), so that its W was the whole backward.
+/// Returns whether a stage's I did nothing (less than a twentieth of its W), so that its W was the whole backward.
 bool skips_input_grad(const MeasuredPasses& stage);
 
 /// Adds what another run or a ping-pong tells of messages of other sizes; what is known of a size already stays.
 void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>& sizes);
 
-/// Whether the document is of a traced run, and not one of `plumbline profile`.
+/// Returns whether the document is of a traced run, and not one of `plumbline profile`.
 bool is_run_profile(std::string_view text, std::string_view file_name);
 
 /// Reads the document. Throws `Error` with line, column and path.
@@ -56,7 +56,7 @@ RunProfile run_profile_from_json(std::string_view text, std::string_view file_na
 /// Reads a document that is a value in another one.
 RunProfile read_run_profile(const JsonValue& root);
 
-/// The document of `profile`.
+/// Returns the document of `profile`.
 std::string run_profile_to_json(const RunProfile& profile);
 
 /// Costs that a traced run gives for another schedule of the same model.
@@ -72,7 +72,7 @@ struct RunCosts {
 /// Throws `Error` where it is not known what messages of `message_bytes` take.
 RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages);
 
-/// Devices whose messages take the time of those of `message_bytes`, and slow each other down as they did.
+/// Returns the devices whose messages take the time of those of `message_bytes`, and slow each other down as they did.
 Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices);
 
 /// These stages compute no gradient of their input: their I takes no time, their W takes that of the whole backward.

@@ -152,7 +152,7 @@ class LayoutBuilder {
   std::size_t depth() const { return layout_.steps.size(); }
   /// Position of a layer in the backward passes, which go from the last layer to the first.
   std::size_t backward_step(std::size_t layer) const { return depth() - 1 - layer; }
-  /// The backward step after which moves at `at` take place.
+  /// Returns the backward step after which moves at `at` take place.
   std::size_t backward_time(std::size_t at) const { return at < depth() ? backward_step(at) : 0; }
   LayoutStep& step(std::size_t k) { return layout_.steps[k]; }
 
@@ -189,7 +189,7 @@ class LayoutBuilder {
     parameter.name = embedding->name + ".weight";
   }
 
-  /// What a layer in front of the stage makes; a sum is as large as its parts.
+  /// Returns what a layer in front of the stage makes; a sum is as large as its parts.
   std::int64_t output_bytes(std::int32_t node) const {
     while (flow_.node(node).is_sum()) node = flow_.node(node).input;
     if (node < 0) return 0;

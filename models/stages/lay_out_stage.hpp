@@ -15,7 +15,7 @@ StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, con
 StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                                const Precision& precision);
 
-/// The memory of that stage.
+/// Returns the memory of that stage.
 StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                          const Precision& precision, LayerRange before = {});
 

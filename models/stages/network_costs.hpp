@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-/// Parameters of the whole network; a tied head adds none.
+/// Returns the parameters of the whole network; a tied head adds none.
 std::int64_t parameter_count(const Network& network);
 
 /// Model FLOPs of one microbatch: F, I and W of all layers, no recompute (Megatron's count;
@@ -23,10 +23,11 @@ double model_flops(const Network& network, const MicrobatchShape& shape);
 double model_flops(const Network& network, const MicrobatchShape& shape, std::span<const std::int32_t> alike,
                    bool trains_weights = true);
 
-/// Weights that live in two stages of `partition`; empty when the tied layers share a stage.
+/// Returns the weights that live in two stages of `partition`; empty when the tied layers share a stage.
 std::vector<TiedWeight> tied_weights(const Network& network, const Partition& partition, const Precision& precision);
 
-/// What a network's stages cost apart from time: memory, tied weights, work. All times are 0. For parts of microbatches
+/// Returns what a network's stages cost apart from time: memory, tied weights, work. All times are 0. For parts of
+/// microbatches
 /// (`StageCosts::part`) memory is that of their shape, and times are those of whole ones in proportion to FLOPs.
 StageCosts untimed_costs(const Network& network, const Partition& partition, const MicrobatchShape& shape,
                          const Precision& precision);

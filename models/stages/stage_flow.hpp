@@ -51,10 +51,10 @@ struct StageFlow {
   std::size_t inputs = 0;
   std::vector<std::size_t> outputs;  ///< values
 
-  /// The place in the backward (after the backward of that step; the number of steps: before all) at which a sum that
-  /// reads `value` hands its gradient on. The last layer that reads the value writes first; everything is added in the
-  /// order in which the backward meets it, so that cuts do not change the bits of three and more layers that read one
-  /// value.
+  /// Returns the place in the backward (after the backward of that step; the number of steps: before all) at which a
+  /// sum that reads `value` hands its gradient on. The last layer that reads the value writes first; everything is
+  /// added in the order in which the backward meets it, so that cuts do not change the bits of three and more layers
+  /// that read one value.
   std::size_t handed_on_at(const StageValue& value, std::size_t sum) const;
 };
 

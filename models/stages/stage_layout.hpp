@@ -35,7 +35,7 @@ enum class StageBlock : std::uint8_t {
   kKeys,               ///< keys and values of a slice whose stash is dropped, which later slices read
 };
 
-/// Room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
+/// Returns the room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
 constexpr std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 inline constexpr std::size_t kStageBlockCount = 11;

@@ -18,7 +18,7 @@ struct BambooMeans {
   double samples_per_s_per_cost = 0;
 };
 
-/// All 0 without a finished step; what has to do with cost is 0 without a price.
+/// Returns all 0 without a finished step; what has to do with cost is 0 without a price.
 BambooMeans bamboo_means(const CampaignResult& result);
 
 }  // namespace plumb

@@ -77,19 +77,20 @@ inline constexpr NamedOption kSavesBesideOption{"every", kRulePeriod, 600, "seco
 inline constexpr NamedOption kPipelineStagesOption{
     "stages", rule_count("P", 1), "those of the best layout for the mean of the trace", "stages of every pipeline"};
 
-/// Seconds as nanoseconds.
+/// Returns the seconds as nanoseconds.
 std::int64_t option_ns(const OptionReader& options, std::string_view name);
-/// An option that counts nodes, stages or layers, whose default depends on the job.
+/// Returns an option that counts nodes, stages or layers, whose default depends on the job.
 std::int32_t option_count(const OptionReader& options, std::string_view name, std::int32_t otherwise);
 
-/// The mean number of nodes of the trace, rounded down, at least 1: what a layout that never changes is made for.
+/// Returns the mean number of nodes of the trace, rounded down, at least 1: what a layout that never changes is made
+/// for.
 std::int32_t usual_nodes(const CampaignProblem& problem);
-/// Stages of the layout that the job is made for on these nodes (`LayoutBook::made_for`); the shortest pipelines of the
-/// source where it has no layout.
+/// Returns the stages of the layout that the job is made for on these nodes (`LayoutBook::made_for`); the shortest
+/// pipelines of the source where it has no layout.
 std::int32_t usual_stages(const CampaignProblem& problem, LayoutBook& book);
 
-/// How many of `tasks` each peer of a pool gets: every task goes to the peer that is expected to be free first, of
-/// equal ones the first (the released code's queue, github.com/yandex-research/swarm). `task_times`: what one task
+/// Returns how many of `tasks` each peer of a pool gets: every task goes to the peer that is expected to be free first,
+/// of equal ones the first (the released code's queue, github.com/yandex-research/swarm). `task_times`: what one task
 /// takes on each.
 std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::int64_t tasks);
 

@@ -36,7 +36,7 @@ class CampaignRun {
   JobLayout layout() const { return layout_; }
   /// A rule that keeps places of its own marks the nodes itself.
   void mark_used(std::int32_t node, bool used);
-  /// Largest factor of the used nodes.
+  /// Returns the largest factor of the used nodes.
   double slowest() const;
 
   /// Starts a step now, which takes `ns`, of which `undisturbed_ns` are its work. One under way is dropped.
@@ -60,7 +60,7 @@ class CampaignRun {
   void commit_after(std::int64_t work_ns) {
     if (uncommitted_work_ >= work_ns) commit();
   }
-  /// What the finished steps since the last commit take undisturbed.
+  /// Returns what the finished steps since the last commit take undisturbed.
   std::int64_t uncommitted_work() const { return uncommitted_work_; }
   /// Steps since the last commit are lost.
   void lose_uncommitted();

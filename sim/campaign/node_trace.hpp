@@ -29,17 +29,17 @@ struct NodeTrace {
   friend bool operator==(const NodeTrace&, const NodeTrace&) = default;
 };
 
-/// A record in one of two formats, told apart by its first character. Lines `milliseconds,add|remove,node` and
+/// Returns a record in one of two formats, told apart by its first character. Lines `milliseconds,add|remove,node` and
 /// `milliseconds,slow,node,factor`, as Bamboo's traces; or JSON `{"metadata": {"gap_seconds": 300}, "data": [3, 4]}`,
 /// how many nodes there were at every tick, as SkyPilot's: of nodes that go, those that were there longest go first.
 /// Throws `Error` with the line for what cannot be: time that runs backwards, a node that comes twice or goes without
 /// having come.
 NodeTrace node_trace_from_text(const std::string& text, const std::string& file_name);
 
-/// The lines of a trace whose times are whole milliseconds.
+/// Returns the lines of a trace whose times are whole milliseconds.
 std::string node_trace_to_text(const NodeTrace& trace);
 
-/// The most nodes that were there at once.
+/// Returns the most nodes that were there at once.
 std::int32_t most_nodes_of(const NodeTrace& trace);
 
 /// Nodes that fail at random, each replaced at once.

@@ -201,7 +201,7 @@ class OobleckRule final : public CampaignRule {
   std::set<Stage> lost_;                  ///< since they last ran
 };
 
-/// The shortest pipeline that the job runs on.
+/// Returns the shortest pipeline that the job runs on.
 std::int32_t shortest_pipeline(LayoutBook& book) {
   for (const std::int32_t length : book.source().lengths()) {
     if (book.step({1, length})) return length;

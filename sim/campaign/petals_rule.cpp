@@ -120,7 +120,7 @@ class PetalsRule final : public CampaignRule {
     return *slowest_;
   }
 
-  /// Samples per second of a swarm whose slowest block has so many servers' throughput.
+  /// Returns the samples per second of a swarm whose slowest block has so many servers' throughput.
   double rate(double servers) {
     const auto whole = static_cast<std::int32_t>(servers + kHair);
     if (whole == 0) return rate_of(1) * std::max(0.0, servers);

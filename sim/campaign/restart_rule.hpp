@@ -52,9 +52,9 @@ class RestartRule : public CampaignRule {
   void step_done(CampaignRun& run) override;
 
  protected:
-  /// The layout to take now; none: the job waits.
+  /// Returns the layout to take now; none: the job waits.
   virtual std::optional<JobLayout> wanted(const CampaignRun& run);
-  /// A step of the layout that the job has.
+  /// Returns a step of the layout that the job has.
   virtual StepOfLayout step(const CampaignRun& run) { return *book_.step(run.layout()); }
   void start_restart(CampaignRun& run);
   LayoutBook& book() { return book_; }
@@ -62,7 +62,7 @@ class RestartRule : public CampaignRule {
  private:
   enum class State : std::uint8_t { kWaiting, kRestarting, kTraining, kSaving };
 
-  /// Whether all nodes of the group of `node` have gone since the job last ran.
+  /// Returns whether all nodes of the group of `node` have gone since the job last ran.
   bool group_is_lost(const CampaignNode& node);
   void finish_restart(CampaignRun& run);
   void begin_step(CampaignRun& run);

@@ -19,11 +19,11 @@ struct Alignment {
                                             ///< and nothing of devices that the other side does not know
   std::vector<const Span*> only_measured;
 
-  /// Whether both ran the same compute actions on the same devices.
+  /// Returns whether both ran the same compute actions on the same devices.
   bool complete() const { return !matches.empty() && only_predicted.empty() && only_measured.empty(); }
 };
 
-/// Whether it is recorded what the device did.
+/// Returns whether it is recorded what the device did.
 bool is_known(const Timeline& timeline, DeviceId device);
 
 /// Matches actions by device, lane, text and, where it repeats, number of occurrence. Messages are not matched.

@@ -118,11 +118,11 @@ struct Comparison {
                                     ///< timelines with spans only
   std::vector<Offender> offenders;  ///< compute actions by difference of duration, largest first; aligned only
 
-  /// The model's part of the step time's relative error: without noise, where the error is split.
+  /// Returns the model's part of the step time's relative error: without noise, where the error is split.
   double model_error() const;
-  /// The rest of it: by how much the run that stands for all differs from what is usual in the runs.
+  /// Returns the rest of it: by how much the run that stands for all differs from what is usual in the runs.
   double noise() const { return step_time_ns.error - model_error(); }
-  /// How noisy the runs are: the larger of `noise()`, without its sign, and their spread.
+  /// Returns how noisy the runs are: the larger of `noise()`, without its sign, and their spread.
   double noise_level() const;
 
   Verdict verdict = Verdict::kNone;
@@ -135,11 +135,11 @@ struct Comparison {
 /// time. One step of a traced run that tells of its other steps (`Timeline::traced`) is compared with their median.
 Comparison compare(const Timeline& predicted, const Timeline& measured, const CompareOptions& options = {});
 
-/// Compares `predicted` with several runs of one thing (at least one): the step time is compared with their median (mean of
-/// the middle two), everything else with the run whose step time is the (lower) middle one.
+/// Compares `predicted` with several runs of one thing (at least one): the step time is compared with their median
+/// (mean of the middle two), everything else with the run whose step time is the (lower) middle one.
 Comparison compare(const Timeline& predicted, std::span<const Timeline> measured, const CompareOptions& options = {});
 
-/// The run whose step time is the (lower) middle one. Requires one.
+/// Returns the run whose step time is the (lower) middle one. Requires one.
 std::size_t middle_run(std::span<const Timeline> runs);
 
 /// As a document: {"format":"plumbline-comparison","version":1,...} (README.md).

@@ -59,8 +59,8 @@ bool ran_apart(const ReplayUnit& unit, std::span<const RunWork> works) {
   return both && (second.start >= first.end || first.start >= second.end);
 }
 
-/// Units that a run had in another order than `graph`: as few of every device as would have to move to turn one order
-/// into the other, and pairs whose actions did not overlap. `works` are the run's, as for `replay_inputs`.
+/// Returns the units that a run had in another order than `graph`: as few of every device as would have to move to turn
+/// one order into the other, and pairs whose actions did not overlap. `works` are the run's, as for `replay_inputs`.
 std::vector<std::size_t> moved_units(const ReplayGraph& graph, std::span<const RunWork> works) {
   std::vector<std::size_t> moved;
   std::vector<PlacedUnit> lane;
@@ -100,7 +100,7 @@ ReplayKind kind_of_wait(IdleCause cause) {
   }
 }
 
-/// Whether a run says anywhere that a device waited for its host.
+/// Returns whether a run says anywhere that a device waited for its host.
 bool tells_of_host(const Timeline& run) {
   for (const DeviceSummary& device : run.devices) {
     for (std::size_t c = 0; c < kIdleCauseCount; ++c) {
@@ -188,7 +188,7 @@ class Usual {
  public:
   void add(const Place& place, std::int64_t ns) { seen_[place].push_back(ns); }
 
-  /// The median; 0 where nothing was seen. Call `add` no more.
+  /// Returns the median; 0 where nothing was seen. Call `add` no more.
   std::int64_t at(const Place& place) {
     const auto [entry, is_new] = usual_.try_emplace(place, 0);
     if (is_new) entry->second = middle_of(seen_[place]);
@@ -267,7 +267,7 @@ class InputReader {
     unit.duration = std::min(together, unit.end - unit.start);
   }
 
-  /// Time between the moment when a value is there and the start of its taker.
+  /// Returns the time between the moment when a value is there and the start of its taker.
   std::int64_t slack(std::size_t u, std::size_t edge) const {
     return units_[u].start - units_[graph_.edges[edge].maker].given;
   }
@@ -279,7 +279,7 @@ class InputReader {
     return {span.device, a.replica, a.stage, backward, a.microbatch, a.slice};
   }
 
-  /// How much of a hop passed before the call that sent the value.
+  /// Returns how much of a hop passed before the call that sent the value.
   std::int64_t before_send(std::size_t edge, std::int64_t hop) const {
     if (!host_) return 0;
     const ReplayUnit& maker = graph_.units[graph_.edges[edge].maker];
@@ -382,8 +382,8 @@ void keep_unknown(const ReplayGraph& graph, const ReplayInputs& predicted, const
   }
 }
 
-/// The times of `run` for a graph that was made from another timeline (or from itself), so that a replay ends when the
-/// run did if both have the same actions in the same order.
+/// Returns the times of `run` for a graph that was made from another timeline (or from itself), so that a replay ends
+/// when the run did if both have the same actions in the same order.
 ///
 /// `works` holds for every member of the graph where `run` did its work; where it did not, it takes no time.
 ///
@@ -394,7 +394,7 @@ ReplayInputs replay_inputs(const ReplayGraph& graph, const Timeline& run, std::s
   return InputReader(graph, run, works).read();
 }
 
-/// The times of the timeline that the graph was made from.
+/// Returns the times of the timeline that the graph was made from.
 ReplayInputs own_inputs(const ReplayGraph& graph, const Timeline& timeline) {
   std::vector<RunWork> works;
   works.reserve(graph.members.size());
@@ -419,9 +419,9 @@ ReplayInputs measured_inputs(const ReplayGraph& graph, const ReplayInputs& predi
   return inputs;
 }
 
-/// What is usual in several runs: each time lies between the median and the mean of its like over all runs. Alike are
-/// actions of the same device, stage and op that take equally long in `predicted`, the time before actions of the same
-/// op and device, and messages from the same device to the same other one.
+/// Returns what is usual in several runs: each time lies between the median and the mean of its like over all runs.
+/// Alike are actions of the same device, stage and op that take equally long in `predicted`, the time before actions of
+/// the same op and device, and messages from the same device to the same other one.
 ReplayInputs usual_inputs(const ReplayGraph& graph, const ReplayInputs& predicted, std::span<const ReplayInputs> runs) {
   ReplayInputs usual = runs.front();
   const auto op = [&](std::size_t u) { return graph.members[graph.units[u].member]->action.op; };
@@ -459,7 +459,7 @@ struct ReplayedStep {
   double steps = 1;
 };
 
-/// The last unit of every update, by device, in the order in which the updates end.
+/// Returns the last unit of every update, by device, in the order in which the updates end.
 std::map<DeviceId, std::vector<std::size_t>> update_ends(const ReplayGraph& graph) {
   std::map<DeviceId, std::vector<std::pair<std::int64_t, std::size_t>>> updates;  // number and last unit
   for (std::size_t u = 0; u < graph.units.size(); ++u) {
@@ -478,7 +478,7 @@ std::map<DeviceId, std::vector<std::size_t>> update_ends(const ReplayGraph& grap
   return ends;
 }
 
-/// The steady updates of one device, or else from the first to the last update; otherwise the makespan.
+/// Returns the steady updates of one device, or else from the first to the last update; otherwise the makespan.
 ReplayedStep replayed_step(const Timeline& timeline, const ReplayGraph& graph) {
   ReplayedStep step;
   if (timeline.steady_updates) {
@@ -532,7 +532,7 @@ class Splitter {
     replayed_ns_ = now_ns_;
   }
 
-  /// The next part: times of `kind` become usual, then those of the run.
+  /// Returns the next part: times of `kind` become usual, then those of the run.
   PartOfError take(std::size_t kind, const ReplayInputs& usual, const ReplayInputs& run, std::size_t most_actions) {
     std::vector<double> by_unit(graph_.units.size(), 0);
     PartOfError part;
@@ -561,7 +561,7 @@ class Splitter {
   std::int64_t now_ns() const { return now_ns_; }
 
  private:
-  /// How much shorter the step becomes.
+  /// Returns how much shorter the step becomes.
   std::int64_t replace(std::size_t kind, const ReplayInputs& other, std::vector<double>& by_unit) {
     const ReplayInputs next = with_kind(now_, other, kind);
     const ReplayChange end = replay_change(graph_, now_, next, step_.to);
@@ -587,8 +587,8 @@ void keep_largest(std::vector<ErrorAction>& actions, std::size_t most) {
   if (actions.size() > most) actions.resize(most);
 }
 
-/// What the last replay still differs from the run: units that ran in another order, by how much later each begins in
-/// the predicted one.
+/// Returns what the last replay still differs from the run: units that ran in another order, by how much later each
+/// begins in the predicted one.
 PartOfError order_part(const ReplayGraph& graph, const ReplayInputs& run, const Timeline& timeline,
                        std::span<const RunWork> works) {
   PartOfError part;

@@ -15,7 +15,7 @@ namespace plumb {
 enum class ErrorPart : std::uint8_t {
   kDurations,  ///< durations of actions
   kHost,       ///< the runtime between actions
-  kMessages,   ///< what they take in company
+  kMessages,   ///< what they take beside others
   kWaits,      ///< for collectives and copies
   kOrder,      ///< another order on a device, and actions that only one of both has
   kMissing,    ///< order where ranks have no trace: what they did is in it, too

@@ -51,7 +51,7 @@ struct ReplayGraph {
                                    ///< where the timeline has no spans, or contradicts itself
 };
 
-/// The order of a timeline. A value that a timeline itself did not wait for is no edge.
+/// Returns the order of a timeline. A value that a timeline itself did not wait for is no edge.
 ReplayGraph replay_graph(const Timeline& timeline);
 
 /// Times for a graph: a unit starts `lag` after the unit before it in its lane, and `hop` after each unit that gives
@@ -65,7 +65,7 @@ struct ReplayInputs {
   std::int64_t tail_ns = 0;   ///< after the last unit, up to the makespan
 };
 
-/// When each unit starts.
+/// Returns when each unit starts.
 std::vector<std::int64_t> replay_starts(const ReplayGraph& graph, const ReplayInputs& inputs);
 
 /// The moment that a replay is asked for: the latest end of some units, plus the tail if `with_tail`.

@@ -19,7 +19,7 @@ struct RunWork {
   friend bool operator==(const RunWork&, const RunWork&) = default;
 };
 
-/// The work of an action that the run has itself.
+/// Returns the work of an action that the run has itself.
 RunWork same_action(const Span& span);
 
 /// By predicted action, in the order of `members`, where the run did its work.

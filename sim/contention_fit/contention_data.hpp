@@ -43,16 +43,17 @@ struct ContentionData {
   /// Makes the clock follow `shape` from now on.
   void follow(const ClockShape& shape);
   double fallen_in(const OverlapInterval& interval) const { return fallen.empty() ? 0 : fallen[interval.step]; }
-  /// Times alone at full clock, by group, if the clock falls by `fall`. `weight` says how often each block counts.
+  /// Returns the times alone at full clock, by group, if the clock falls by `fall`. `weight` says how often each block
+  /// counts.
   std::vector<double> work(double fall, std::span<const double> weight) const;
 
-  /// How often each block is drawn, timeline by timeline: the bootstrap over updates.
+  /// Returns how often each block is drawn, timeline by timeline: the bootstrap over updates.
   std::vector<double> drawn_blocks(std::mt19937_64& random) const;
 
   bool knows(const SeenAction& action, std::int64_t least_alone) const {
     return groups[action.group].time.count >= least_alone;
   }
-  /// How long each unknown applied during the action, in times of the action alone, by unknown.
+  /// Returns how long each unknown applied during the action, in times of the action alone, by unknown.
   std::vector<double> exposure(const ContentionCurves& curves, const SeenAction& action) const;
   /// Share of the action's time during which others of kinds without a curve are under way, except those that
   /// `absorbed` names (of x kComputeLoads + by).

@@ -17,7 +17,7 @@ constexpr double kLeastLeft = 0.01;  // of a device, and of its clock
 constexpr int kClockRounds = 3;      // values for times alone, which depend on the clock, which is one of the values
 constexpr double kMostValue = 100;   // a hundred times as long: the run was disturbed, or hardly met it
 
-/// The step that `normal` and `right` ask for, from `values` on, with no value below 0.
+/// Returns the step that `normal` and `right` ask for, from `values` on, with no value below 0.
 Eigen::VectorXd bounded_step(const Eigen::MatrixXd& normal, const Eigen::VectorXd& right,
                              const std::vector<double>& values) {
   const Eigen::Index size = right.size();

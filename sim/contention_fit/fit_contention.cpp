@@ -140,7 +140,7 @@ class ClockSearch {
     return lags;
   }
 
-  /// The part of what the actions meet of the clock that what they meet of the other unknowns does not explain.
+  /// Returns the part of what the actions meet of the clock that what they meet of the other unknowns does not explain.
   double independent_share() const {
     const auto size = static_cast<Eigen::Index>(with_.size());
     Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(size, size);
@@ -448,7 +448,7 @@ class Fit {
     return median_of(std::move(errors));
   }
 
-  /// The values of all resamples, by unknown.
+  /// Returns the values of all resamples, by unknown.
   std::vector<std::vector<double>> draws(const ContentionSolver& solver, const std::vector<double>& values) const {
     std::vector<std::vector<double>> draws(values.size());
     std::mt19937_64 random(options_.seed);

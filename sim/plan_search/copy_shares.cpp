@@ -47,7 +47,7 @@ class LoneCopies {
     return known->second;
   }
 
-  /// Whether the schedule has this size at all.
+  /// Returns whether the schedule has this size at all.
   bool is_size(std::int64_t microbatches) const {
     try {
       plan_schedule(alone(0, microbatches), stages_, named_);

@@ -75,8 +75,8 @@ class OrderSearch {
   std::vector<Order> orders_;
 };
 
-/// Places of a kind and node together, the groups in every order (of at most five groups; more keep theirs, forwards
-/// and backwards).
+/// Returns the places of a kind and node together, the groups in every order (of at most five groups; more keep theirs,
+/// forwards and backwards).
 std::vector<Order> grouped_orders(const LayerPrices& prices, std::size_t length) {
   constexpr std::size_t kMostGroups = 5;
   std::map<std::pair<std::int32_t, Make>, Order> by_kind;

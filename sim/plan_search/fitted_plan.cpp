@@ -82,7 +82,7 @@ class ChoiceFitting {
 
   static bool has(unsigned set, std::size_t kind) { return ((set >> kind) & 1U) != 0; }
 
-  /// Whether the set has only kinds that are left.
+  /// Returns whether the set has only kinds that are left.
   bool is_new_set(unsigned set) const {
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       if (has(set, kind) && !left_[kind]) return false;
@@ -173,8 +173,8 @@ class ChoiceFitting {
     return choices != before;
   }
 
-  /// The kind and the stage of `place` of which a byte takes least time, then of which a step spares most; no kind:
-  /// nothing is left.
+  /// Returns the kind and the stage of `place` of which a byte takes least time, then of which a step spares most; no
+  /// kind: nothing is left.
   std::pair<std::size_t, std::size_t> cheapest(const Schedule& schedule, std::size_t place, unsigned set,
                                                StageChoices& choices) const {
     std::pair<std::size_t, std::size_t> best{kKinds, 0};

@@ -73,7 +73,7 @@ struct MadeChoices {
   StageChoices of_stages{};
 };
 
-/// Whether a job leaves some choices to every stage by itself.
+/// Returns whether a job leaves some choices to every stage by itself.
 inline bool is_fitted(const Parallelism& job) {
   return job.recompute == ActivationRecompute::kFitted || job.zero_by_layer || job.offload_by_stage;
 }

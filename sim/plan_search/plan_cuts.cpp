@@ -40,7 +40,7 @@ class BoundedCut {
     return bytes <= room.room_bytes && load + run_again(begin, end, room, bytes) <= most;
   }
 
-  /// What a stage that takes `bytes` with everything run again takes longer by what of it must.
+  /// Returns what a stage that takes `bytes` with everything run again takes longer by what of it must.
   Ticks run_again(std::size_t begin, std::size_t end, const StageRoom& room, std::int64_t bytes) const {
     if (spared_.size() != load_.size()) return 0;
     const std::int64_t spared = room.in_flight * (spared_[end] - spared_[begin]);

@@ -37,17 +37,18 @@ struct PlanSetup {
   ScheduleKinds kinds{};         ///< kinds of its group
   bool asynchronous = false;
 
-  /// Microbatches that some copy has at least.
+  /// Returns the microbatches that some copy has at least.
   std::int64_t turns() const { return (microbatches + copies - 1) / copies; }
-  /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and a system runs it
+  /// Returns whether a search tries the variant here: `ScheduleVariant::is_tried`, and a system runs it
   /// (`PlanJob::runs`). With unlike tensor degrees only where every stage has one place that the name tells.
   bool tries(const ScheduleVariant& variant) const;
-  /// Where stages of `variant` stand on places in `order`, for the price of unlike tensor degrees; else nothing.
+  /// Returns where stages of `variant` stand on places in `order`, for the price of unlike tensor degrees; else
+  /// nothing.
   StageChoices choices_for(const ScheduleVariant& variant, const std::vector<std::int32_t>& order) const;
 };
 
-/// What a setup of `bound` is bounded by when all is counted: by all schedules of its group together, and of those
-/// that have overlapped pairs by each, as its `passes` say. A bound that reaches `enough` may be told as that.
+/// Returns what a setup of `bound` is bounded by when all is counted: by all schedules of its group together, and of
+/// those that have overlapped pairs by each, as its `passes` say. A bound that reaches `enough` may be told as that.
 Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, KnownPassCounts& passes,
                     Ticks enough);
 
@@ -86,9 +87,9 @@ struct PlanSetups {
   std::int64_t unpriced = 0;                  ///< choices of degrees that there was no time for
 };
 
-/// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. One of each
-/// group of schedules that tries it. `effort` says when pricing stops; processes that search together are asked for the
-/// time between two blocks of choices. `job` and `ranges` must outlive them.
+/// Returns all setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. One of
+/// each group of schedules that tries it. `effort` says when pricing stops; processes that search together are asked
+/// for the time between two blocks of choices. `job` and `ranges` must outlive them.
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
                        ScheduleShapes& shapes, const PlanEffort& effort);
 
@@ -110,7 +111,7 @@ class WaitingSetups {
   /// Requires that there is one.
   const WaitingSetup& first() const { return waiting_.back(); }
   void pop() { waiting_.pop_back(); }
-  /// The largest number of ticks where there is none.
+  /// Returns the largest number of ticks where there is none.
   Ticks least_bound() const {
     return waiting_.empty() ? std::numeric_limits<Ticks>::max() : waiting_.back().least_bound;
   }

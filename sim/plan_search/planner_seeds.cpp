@@ -46,7 +46,7 @@ std::vector<std::int32_t> natural_order(std::int32_t places) {
   return order;
 }
 
-/// The planner's own devices, where it names them all.
+/// Returns the planner's own devices, where it names them all.
 std::optional<std::vector<std::int32_t>> named_devices(const Plan& plan) {
   if (plan.pipelines != 1) return std::nullopt;
   std::vector<std::int32_t> order;

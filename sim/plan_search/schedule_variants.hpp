@@ -31,7 +31,7 @@ struct ScheduleVariant {
   std::int32_t group() const;
 
   std::int32_t stages(std::int32_t places) const { return places * per_place; }
-  /// Whether a search tries it on so many places for a network of so many layers (units).
+  /// Returns whether a search tries it on so many places for a network of so many layers (units).
   bool is_tried(std::int32_t places, std::size_t layers) const;
 };
 

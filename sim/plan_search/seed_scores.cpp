@@ -25,7 +25,7 @@ constexpr std::size_t kStarts = 16;
 /// Simulated at a time; fixed, so that the answer does not depend on the number of threads.
 constexpr std::int64_t kAtOnce = 32;
 
-/// Layers of stages [first, first + old) cut at `bounds` instead, held by `replicas`.
+/// Returns the layers of stages [first, first + old) cut at `bounds` instead, held by `replicas`.
 PipelinePlan with_stages(const PipelinePlan& plan, std::size_t first, std::size_t old,
                          const std::vector<std::size_t>& inner_bounds, const std::vector<std::int32_t>& replicas) {
   PipelinePlan near = plan;

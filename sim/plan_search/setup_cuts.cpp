@@ -44,7 +44,7 @@ std::vector<std::int64_t> rooms_of(const PlanSetup& setup, const std::vector<std
   return room;
 }
 
-/// What the prices of stage `s` are multiplied by to be compared with those of layers.
+/// Returns what the prices of stage `s` are multiplied by to be compared with those of layers.
 double time_scale(const PlanSetup& setup, const ScheduleVariant& variant, const std::vector<std::int32_t>& order,
                   std::size_t s) {
   if (setup.prices->time_scale.empty()) return 1;
@@ -91,7 +91,7 @@ std::vector<const ScheduleVariant*> unlike_placements(const std::vector<Schedule
   return unlike;
 }
 
-/// Whether the places of an order have one tensor degree, as those of another setup have.
+/// Returns whether the places of an order have one tensor degree, as those of another setup have.
 bool is_alike(const PlanSetup& setup, const std::vector<std::int32_t>& order) {
   const std::vector<std::int32_t>& degrees = setup.parallelism->tensor_by_place;
   const auto degree = [&](std::int32_t place) { return degrees[static_cast<std::size_t>(place)]; };

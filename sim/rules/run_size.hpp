@@ -11,8 +11,8 @@ namespace plumb {
 /// Actions of one run at most.
 inline constexpr std::int64_t kMostActionsRun = std::int64_t{1} << 31U;
 
-/// What it takes to simulate all actions of a schedule, without jumps over what repeats. `messages`: values travel over
-/// links of a cluster.
+/// Returns what it takes to simulate all actions of a schedule, without jumps over what repeats. `messages`: values
+/// travel over links of a cluster.
 WorkSize run_size(const Schedule& schedule, bool messages, const SimOptions& options);
 
 /// Estimates the size for compute and latencies alone, where lists stay as they are written: memory for what is under

@@ -21,7 +21,8 @@ struct RunRules {
 
   std::uint64_t seed_or_zero() const { return static_cast<std::uint64_t>(seed.value_or(0)); }
 
-  /// What the system does with the messages of `schedule`. Throw `Error` for an unknown system, with the nearest one.
+  /// Returns what the system does with the messages of `schedule`. Throw `Error` for an unknown system, with the
+  /// nearest one.
   LowerOptions lowering(const Schedule& schedule) const;
   SimOptions simulation(const Schedule& schedule) const;
 };

@@ -22,10 +22,10 @@
 namespace plumb {
 namespace {
 
-/// Whether its result, or what it takes, is a message.
+/// Returns whether its result, or what it takes, is a message.
 bool is_pass(const Action& action) { return action.op == Op::kF || is_backward(action.op); }
 
-/// Number of passes in the turn that begins with `passes`: two where a backward follows a forward.
+/// Returns the number of passes in the turn that begins with `passes`: two where a backward follows a forward.
 std::size_t turn_length(std::span<const Action* const> passes) {
   return passes.size() > 1 && passes[0]->op == Op::kF && passes[1]->op != Op::kF ? 2 : 1;
 }
@@ -86,7 +86,7 @@ DeviceList with_exchanges(const DeviceList& list, std::int32_t num_stages) {
   return result;
 }
 
-/// The schedule with its messages where Megatron-LM puts them that does not hide them
+/// Returns the schedule with its messages where Megatron-LM puts them that does not hide them
 /// (`--no-overlap-p2p-communication`, `send_forward_backward_recv_forward_backward`): between two turns of a device
 /// stands one exchange of all that the turn before made and all that the next one takes. A turn is a forward of the
 /// warm-up, then a forward and the backward behind it, then a backward.
@@ -115,7 +115,7 @@ bool has_action(const Schedule& schedule, bool (*is_one)(const Action&)) {
                              [&](const DeviceList& list) { return std::ranges::any_of(list.actions, is_one); });
 }
 
-/// Whether it has overlapped pairs, and leaves it to the runtime where messages and gathers stand.
+/// Returns whether it has overlapped pairs, and leaves it to the runtime where messages and gathers stand.
 bool leaves_messages_of_pairs(const Schedule& schedule) {
   return has_action(schedule, [](const Action& action) { return action.overlaps_next != 0; }) &&
          !has_action(schedule, [](const Action& action) {
@@ -123,9 +123,9 @@ bool leaves_messages_of_pairs(const Schedule& schedule) {
          });
 }
 
-/// The schedule with its sends and receives where PyTorch's `defer_pp_recv` puts them; an order with messages of its
-/// own stays. Throws `Error`, which names `runtime`, where PyTorch would take one message for another: messages between
-/// two ranks have no names there, and gradients would be wrong.
+/// Returns the schedule with its sends and receives where PyTorch's `defer_pp_recv` puts them; an order with messages
+/// of its own stays. Throws `Error`, which names `runtime`, where PyTorch would take one message for another: messages
+/// between two ranks have no names there, and gradients would be wrong.
 Schedule with_deferred_receives(const Schedule& schedule, std::string_view runtime) {
   Schedule lowered = torch_lowered(schedule, {.collectives = false, .late_receives = true});
   const auto findings = validate(lowered);
@@ -134,8 +134,8 @@ Schedule with_deferred_receives(const Schedule& schedule, std::string_view runti
               "' for each other: " + to_string(findings.front()));
 }
 
-/// The schedule with its sends and receives where PyTorch puts them, if it has overlapped pairs, whose results are sent
-/// when both halves are done. Any other schedule, and one that has its own messages or gathers, stays.
+/// Returns the schedule with its sends and receives where PyTorch puts them, if it has overlapped pairs, whose results
+/// are sent when both halves are done. Any other schedule, and one that has its own messages or gathers, stays.
 Schedule with_messages_of_pairs(Schedule schedule) {
   return leaves_messages_of_pairs(schedule) ? with_own_messages(schedule) : std::move(schedule);
 }

@@ -22,7 +22,7 @@ class FreeDevices {
   std::int64_t earliest(const JobChoice& choice, std::int64_t from) const;
   /// Returns the node on which `choice` starts earliest; of several the one on which its devices wait least for it.
   std::size_t best_node(const JobChoice& choice, std::int64_t from) const;
-  /// Places it at its earliest start, on the devices that are free latest of those that are free by then.
+  /// Returns the places it at its earliest start, on the devices that are free latest of those that are free by then.
   JobPlace place(const JobChoice& choice, std::size_t node, std::int64_t from);
 
   /// Keeps all devices from being used before `time`.

@@ -7,15 +7,17 @@
 
 namespace plumb {
 
-/// A lower bound on the makespan of every schedule of these choices, at most `known_ns`, which some schedule takes.
+/// Returns a lower bound on the makespan of every schedule of these choices, at most `known_ns`, which some schedule
+/// takes.
 ///
 /// Write N for the nodes and G for the devices of each. A choice takes g devices for a time t: x = g / G of a node, or
-/// x = 1 of each of several nodes. A function u from [0, 1] is dual feasible if, whenever some x add up to at most 1, so
-/// do their u(x) (Fekete and Schepers 2001). These are tried: u(x) = x and, for k = 1 to G,
+/// x = 1 of each of several nodes. A function u from [0, 1] is dual feasible if, whenever some x add up to at most 1,
+/// so do their u(x) (Fekete and Schepers 2001). These are tried: u(x) = x and, for k = 1 to G,
 ///
 ///     u_k(x) = x if (k + 1) x is whole, and floor((k + 1) x) / k otherwise.
 ///
-/// 1. *Area.* If a schedule is over at T, each job has a choice with t <= T such that t u(x), added up over all jobs and
+/// 1. *Area.* If a schedule is over at T, each job has a choice with t <= T such that t u(x), added up over all jobs
+/// and
 ///    the nodes that each takes, is at most N T.
 ///    Choices that run on a node at a moment have x that add up to at most 1, so their u(x) do, too. The sum over nodes
 ///    and moments gives the statement.

@@ -143,12 +143,12 @@ JobOrder frugal_order(const JobProblem& problem, std::int64_t most_ns) {
   });
 }
 
-/// All jobs on as many devices as they can use, one after the other where that is all of them.
+/// Returns all jobs on as many devices as they can use, one after the other where that is all of them.
 JobOrder whole_cluster_order(const JobProblem& problem) {
   return chosen_order(problem, [](const std::vector<JobChoice>& choices) { return choices.size() - 1; });
 }
 
-/// Every job on no more than an equal share of the devices, or on as few as it runs on.
+/// Returns every job on no more than an equal share of the devices, or on as few as it runs on.
 JobOrder equal_share_order(const JobProblem& problem) {
   const std::int64_t share = problem.devices() / static_cast<std::int64_t>(problem.jobs.size());
   return chosen_order(problem, [share](const std::vector<JobChoice>& choices) {
@@ -158,8 +158,8 @@ JobOrder equal_share_order(const JobProblem& problem) {
   });
 }
 
-/// Every job on as few devices as it runs on; then the one that gets the most time shorter for every further device
-/// gets them, as long as there are any (Optimus, Peng et al., EuroSys 2018).
+/// Returns every job on as few devices as it runs on; then the one that gets the most time shorter for every further
+/// device gets them, as long as there are any (Optimus, Peng et al., EuroSys 2018).
 JobOrder marginal_gain_order(const JobProblem& problem) {
   JobOrder order = order_of(problem);
   std::int64_t left = problem.devices();

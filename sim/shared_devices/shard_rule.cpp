@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kMostShardRuns = 200'000'000;
 constexpr std::int64_t kMostShardNs = std::int64_t{4} << 60U;
 
-/// Time of one batch without loads.
+/// Returns the time of one batch without loads.
 std::int64_t batch_ns(const ShardedJob& job) {
   std::int64_t sum = 0;
   for (const NetworkShard& shard : job.shards) sum += shard.forward_ns + shard.backward_ns;

@@ -16,7 +16,7 @@ class Crowd {
  public:
   explicit Crowd(const std::vector<Flight>& flights);
 
-  /// The mean number of flights from `start_ns` to `end_ns`, which must be later.
+  /// Returns the mean number of flights from `start_ns` to `end_ns`, which must be later.
   double mean(std::int64_t start_ns, std::int64_t end_ns) const;
 
  private:

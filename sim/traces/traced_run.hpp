@@ -29,11 +29,11 @@ struct TracedRun {
   std::optional<RunProfile> profile;
   std::string no_profile;  ///< why there is none
 
-  /// Where the step that is shown stands in `steps`.
+  /// Returns where the step that is shown stands in `steps`.
   std::size_t shown() const { return steps.size() == 1 ? 0 : static_cast<std::size_t>(step); }
   /// Returns the timeline of the step that is shown.
   const Timeline& timeline() const { return steps[shown()]; }
-  /// The profile. Throws `Error` where there is none, with the reason.
+  /// Returns the profile. Throws `Error` where there is none, with the reason.
   const RunProfile& known_profile() const;
 };
 

@@ -15,7 +15,7 @@ class CsvTable {
 
   std::size_t size() const { return rows_.size(); }
   bool has(std::string_view column) const;
-  /// The cell of `row` under `column`; throws `Error` when there is no such column.
+  /// Returns the cell of `row` under `column`; throws `Error` when there is no such column.
   const std::string& cell(std::size_t row, std::string_view column) const;
   const std::vector<std::string>& header() const { return header_; }
   /// "file:line" where `row` begins.

@@ -17,8 +17,8 @@ struct JobChoices {
   double regret = 0;              ///< measured time of the fastest predicted over that of the fastest, less 1
 };
 
-/// The jobs among `jobs` that were run in three ways or more, by position. Rows are of one job when they agree in
-/// source, model, devices, tokens and samples of a step.
+/// Returns the jobs among `jobs` that were run in three ways or more, by position. Rows are of one job when they agree
+/// in source, model, devices, tokens and samples of a step.
 std::vector<JobChoices> job_choices(const std::vector<MeasuredJob>& jobs, const std::vector<double>& predicted_s);
 
 /// What choices of a data set come to together.

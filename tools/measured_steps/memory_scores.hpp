@@ -14,14 +14,14 @@ struct MeasuredMemory {
   std::vector<double> predicted_gib;  ///< by job
 };
 
-/// The job of a row that states memory, as its recipe says.
+/// Returns the job of a row that states memory, as its recipe says.
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster, const StepRecipe& recipe = {});
 
 /// Predicts the memory of `jobs` with the rates of their devices (which do not count), in parallel. Throws `Error` with
 /// the id of a row that contradicts itself.
 MeasuredMemory measured_memory(std::vector<MeasuredJob> jobs);
 
-/// The data set that the memory of a row is scored with: its file, real sizes apart from tiny networks.
+/// Returns the data set that the memory of a row is scored with: its file, real sizes apart from tiny networks.
 std::string memory_group(const MeasuredStep& row);
 
 /// Rows that are scored together.

@@ -27,13 +27,16 @@ struct StrokeLetter {
   bool is_known() const { return base != 0 || !strokes.empty(); }
 };
 
-/// A letter of Latin-1, a Greek one, or one of a few signs beyond ASCII. `is_known()` says whether it is one of them.
+/// Returns a letter of Latin-1, a Greek one, or one of a few signs beyond ASCII. `is_known()` says whether it is one of
+/// them.
 StrokeLetter stroke_letter(char32_t letter);
 
-/// The letter in the encoding of PDF for the font Helvetica (WinAnsiEncoding, ISO 32000-1, Annex D.2); 0: it has none.
+/// Returns the letter in the encoding of PDF for the font Helvetica (WinAnsiEncoding, ISO 32000-1, Annex D.2); 0: it
+/// has none.
 char win_ansi_letter(char32_t letter);
 
-/// The letter in the font Symbol's own encoding (ISO 32000-1, Annex D.5), for Greek and some signs; 0: it has none.
+/// Returns the letter in the font Symbol's own encoding (ISO 32000-1, Annex D.5), for Greek and some signs; 0: it has
+/// none.
 char symbol_letter(char32_t letter);
 
 /// Says which of the letters a picture could not show, if there are any. `format`: as in "PDF".

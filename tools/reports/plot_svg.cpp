@@ -53,7 +53,7 @@ struct Scale {
     if (logarithmic || least != 0) least -= margin;
   }
 
-  /// Values that get a line across the plot.
+  /// Returns the values that get a line across the plot.
   std::vector<double> ticks() const {
     std::vector<double> values;
     if (!logarithmic) {
@@ -155,7 +155,7 @@ class PlotPicture {
         plot_.y.title);
   }
 
-  /// Places of `values` by `x`; values that an axis cannot show end a run.
+  /// Returns the places of `values` by `x`; values that an axis cannot show end a run.
   std::vector<std::string> runs(const std::vector<double>& x, const std::vector<double>& values) const {
     std::vector<std::string> paths;
     bool open = false;
@@ -258,7 +258,7 @@ class PlotPicture {
     if (linked) body_ += "</g>\n";
   }
 
-  /// What a series looks like, for the legend.
+  /// Returns what a series looks like, for the legend.
   static std::string sample(const PlotSeries& series, double left, double middle) {
     if (!series.line) {
       return "<circle fill=\"" + colour(series) + "\" r=\"3.6\" cx=\"" + px(left + 10) + "\" cy=\"" + px(middle) +

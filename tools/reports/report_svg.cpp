@@ -97,7 +97,7 @@ class SvgPicture {
            time_text(ns(timeline_.makespan)) + ", bubble " + percent_text(timeline_.bubble_fraction);
   }
 
-  /// What was run on what, in as many lines as it needs. A word that no line can hold is cut.
+  /// Returns what was run on what, in as many lines as it needs. A word that no line can hold is cut.
   std::vector<std::string> subtitle() const {
     std::string line = std::to_string(timeline_.devices.size()) + " devices · " +
                        std::to_string(timeline_.num_microbatches) + " microbatches";
@@ -266,7 +266,7 @@ class SvgPicture {
                         std::to_string(microbatch));
   }
 
-  /// Room that the longest microbatch number takes, in font sizes.
+  /// Returns the room that the longest microbatch number takes, in font sizes.
   double number_widths() const {
     return 0.62 *
                static_cast<double>(std::to_string(std::max<std::int64_t>(timeline_.num_microbatches - 1, 0)).size()) +

@@ -32,8 +32,8 @@ struct ReportFormat {
   bool is_binary = false;                       ///< the file is no text
 };
 
-/// All formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}` and its row in reports.cpp. Pages
-/// with several runs: report_html.hpp.
+/// Returns all formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}` and its row in
+/// reports.cpp. Pages with several runs: report_html.hpp.
 std::span<const ReportFormat> report_formats();
 
 }  // namespace plumb

@@ -36,7 +36,7 @@ class PacedStage : public StageBackend {
   std::size_t parameters_;
 };
 
-/// A stage without arithmetic: all memory is there, and nothing reads or writes it. Sums and norms are 0.
+/// Returns a stage without arithmetic: all memory is there, and nothing reads or writes it. Sums and norms are 0.
 std::unique_ptr<StageBackend> make_paced_stage(NumberType, const StageSpec& spec) {
   return std::make_unique<PacedStage>(spec);
 }

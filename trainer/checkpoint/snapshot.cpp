@@ -36,7 +36,7 @@ bool nothing_under_way(const JsonValue& state) {
   return true;
 }
 
-/// Where the part of a list begins in which two texts differ first.
+/// Returns where the part of a list begins in which two texts differ first.
 std::size_t differing_part(std::string_view one, std::string_view other) {
   constexpr std::string_view kBetween = ", ";
   const auto end = one.begin() + static_cast<std::ptrdiff_t>(std::min(one.size(), other.size()));
@@ -75,7 +75,7 @@ std::string value_name(const ValueKey& key) {
          std::to_string(key.slice);
 }
 
-/// What a value is for: a forward, a recompute, a backward or a teacher.
+/// Returns what a value is for: a forward, a recompute, a backward or a teacher.
 Op value_op(std::string_view text) {
   for (const Op op : {Op::kF, Op::kR, Op::kB, Op::kX}) {
     if (text == kOpNames[static_cast<std::size_t>(op)]) return op;

@@ -46,7 +46,7 @@ class Gpu {
   /// work.
   void check_streams();
 
-  /// Whether work that is replayed stays on its multiprocessors. Known after `check_streams`.
+  /// Returns whether work that is replayed stays on its multiprocessors. Known after `check_streams`.
   bool takes_graphs() const { return takes_graphs_; }
 
   /// A moment from which the times of the following events are counted. Nothing runs.

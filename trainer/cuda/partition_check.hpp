@@ -18,8 +18,8 @@ struct SeenMultiprocessors {
 /// On how many multiprocessors some block of the part has run.
 std::int64_t used_multiprocessors(const SeenMultiprocessors& part);
 
-/// What is wrong with a partition: a part that runs elsewhere than on its own multiprocessors, or shares them. Empty
-/// when nothing is.
+/// Returns what is wrong with a partition: a part that runs elsewhere than on its own multiprocessors, or shares them.
+/// Empty when nothing is.
 std::vector<std::string> find_overlaps(const std::vector<SeenMultiprocessors>& parts);
 
 /// How long kernels took that each keep a stream busy for `spin_ns`, all started together.
@@ -29,7 +29,7 @@ struct SpinTimes {
   int streams = 0;
 };
 
-/// Whether streams wait for each other that should not (they share a hardware queue). Empty when they do not.
+/// Returns whether streams wait for each other that should not (they share a hardware queue). Empty when they do not.
 std::vector<std::string> find_false_waits(const SpinTimes& times);
 
 /// "0-7, 16, 18".

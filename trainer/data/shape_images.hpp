@@ -16,9 +16,9 @@ struct ShapeImageOptions {
   double noise = 40;       ///< deviation of the noise on every byte
 };
 
-/// A small learnable task: a disc, square, cross, triangle or ring of some size at some place, in a colour near that of
-/// its class, on a dark background, all under noise. The class is shape and colour. Throws Error for options that
-/// cannot be drawn.
+/// Returns a small learnable task: a disc, square, cross, triangle or ring of some size at some place, in a colour near
+/// that of its class, on a dark background, all under noise. The class is shape and colour. Throws Error for options
+/// that cannot be drawn.
 ImageData shape_images(const ShapeImageOptions& options);
 
 }  // namespace plumb

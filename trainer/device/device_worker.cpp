@@ -12,8 +12,8 @@
 namespace plumb {
 namespace {
 
-/// Where passes may be replayed, and where the pipeline does not run empty between updates, which by itself brings
-/// every block back to its place.
+/// Returns where passes may be replayed, and where the pipeline does not run empty between updates, which by itself
+/// brings every block back to its place.
 bool lends_lanes_to_microbatches(const RunPlan& plan, const RunOutputs& outputs) {
   const auto flushes = [&](StageId stage) { return plan.options.schedule.is_synchronous(stage); };
   return outputs.queue != nullptr && !std::ranges::all_of(plan.program.holders, flushes, &Holder::stage);

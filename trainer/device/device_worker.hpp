@@ -64,7 +64,7 @@ class DeviceWorker {
   void restore(InstrIndex position, std::int64_t first_microbatch);
   StageStash& add_stash(const StashKey& key);
   std::span<std::byte> add_value(const ValueKey& key, std::int64_t bytes);
-  /// One block for every part of the message.
+  /// Returns one block for every part of the message.
   const std::vector<Block>& add_buffer(std::uint32_t transfer, bool sending);
   void add_remote_stash(std::uint32_t move);
 

@@ -58,7 +58,7 @@ void HolderState::initialize() {
   std::ranges::copy(memory().view(made->span(), scratch), away_.begin());
 }
 
-/// The newest weights with some that are given.
+/// Returns the newest weights with some that are given.
 std::vector<std::byte> HolderState::with_values(const NamedValues& given) {
   const std::span<const std::byte> drawn = stored_weights();
   std::vector<std::byte> values(drawn.begin(), drawn.end());

@@ -30,7 +30,7 @@ class HolderState {
   /// Returns the layout of the first part; parameters and what lives the whole run are alike in all parts.
   const StageLayout& layout() const { return *layout_; }
   StageId stage() const { return plan_->program.holders[holder_].stage; }
-  /// The arithmetic of one part of a microbatch.
+  /// Returns the arithmetic of one part of a microbatch.
   StageBackend& backend(std::size_t part) { return *backends_[part]; }
   std::byte* gradients() { return gradients_.data(); }             ///< gradients that backwards add to
   std::byte* update_gradients() { return update_block().data(); }  ///< gradients that the next U applies
@@ -38,9 +38,9 @@ class HolderState {
   void hand_over_gradients();
   std::int32_t version() const { return version_; }
   const std::byte* frozen() const { return shared_->frozen.of(stage()).data(); }  ///< weights, or null
-  /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
+  /// Returns the weights of `version`. Throws std::logic_error when they are gone or not made yet.
   const std::byte* weights(std::int32_t version) const;
-  /// What the methods of the schedule make a pass read; otherwise those of its version.
+  /// Returns what the methods of the schedule make a pass read; otherwise those of its version.
   const std::byte* weights(const WeightRead& read);
   /// Returns the weights of the teacher of an update of the whole run, for X, or null. Must be asked at the latest when
   /// the U before it begins.
@@ -73,7 +73,8 @@ class HolderState {
   void free_weights() { weights_ = Block(); }
   void bring_weights_back();
   WeightsPlace weights_place() const;
-  /// The newest weights that updates work on (bf16: float32), wherever they are, for the host; until they change.
+  /// Returns the newest weights that updates work on (bf16: float32), wherever they are, for the host; until they
+  /// change.
   std::span<const std::byte> stored_weights();
   std::span<const std::byte> stored_frozen();  ///< frozen weights for the host; empty: nothing
 
@@ -98,22 +99,22 @@ class HolderState {
   std::int64_t updates_rolled_back() const { return updates_rolled_back_; }
   void place_weights(WeightsPlace place);
   void set_weights(std::span<const std::byte> weights);
-  /// What the optimizer keeps besides the weights.
+  /// Returns what the optimizer keeps besides the weights.
   std::span<std::byte> optimizer_state() { return state_.span().subspan(masters().size()); }
   /// Takes over the counts of a checkpoint, and makes room for the old versions named.
   void restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions);
 
  private:
-  /// Microbatches that the gradients of the next update are a sum of.
+  /// Returns the microbatches that the gradients of the next update are a sum of.
   std::int64_t microbatches_summed() const;
   DeviceMemory& memory() const { return arena_->memory(); }
   void initialize();
   std::vector<std::byte> with_values(const NamedValues& values);
   void start_teacher();
-  /// Weights that updates work on, where passes read rounded copies; otherwise empty.
+  /// Returns the weights that updates work on, where passes read rounded copies; otherwise empty.
   std::span<std::byte> masters();
   void keep_last_gradients();
-  /// What is known of the next update before anything changes it.
+  /// Returns what is known of the next update before anything changes it.
   UpdateStep next_step() const;
   /// An update without methods, with the gradients times `gradient_scale`, which stay.
   void step(double gradient_scale);

@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// Bytes of a block in a pass.
+/// Returns the bytes of a block in a pass.
 std::int64_t block_bytes(const StageLayout& layout, StageBlock block, Op op) {
   const StageMemory& memory = layout.memory;
   switch (block) {
@@ -61,7 +61,7 @@ struct OwnArguments {
   }
 };
 
-/// Everything that a pass depends on.
+/// Returns everything that a pass depends on.
 std::string replay_key(const StageBackend* stage, Op op, const PassArguments& pass) {
   std::string key;
   const auto add = [&key](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };

@@ -34,7 +34,7 @@ std::unique_ptr<StreamMachine> machine_of(const RunPlan& plan) {
   return plan.backend.make_streams(options_for(plan));
 }
 
-/// What a member gives to a collective, by collective.
+/// Returns what a member gives to a collective, by collective.
 std::vector<std::int64_t> part_bytes(const RunPlan& plan) {
   std::vector<std::int64_t> bytes;
   for (std::uint32_t c = 0; c < plan.program.collectives.size(); ++c) {

@@ -38,7 +38,7 @@ class StreamRun {
   /// all work, and fills in times by `clock`, and losses.
   void begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits);
   void finish(const RunClock& clock, RunTimes& times, LossLog& losses);
-  /// When reductions ended; -1 where they have not.
+  /// Returns when reductions ended; -1 where they have not.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
   /// Abandons a part that was not finished: waits for links end, and nothing is in flight after this.
@@ -48,7 +48,7 @@ class StreamRun {
 
   /// The document starts again, or continues from `contents`.
   void restart(const Mailbox::Contents& contents);
-  /// Messages and reductions that cross a cut. Call it after `finish`.
+  /// Returns the messages and reductions that cross a cut. Call it after `finish`.
   Mailbox::Contents contents();
 
  private:

@@ -20,7 +20,7 @@ std::vector<std::span<std::byte>> spans_of_parts(std::span<const Block> blocks) 
   return spans;
 }
 
-/// The channels of `program`, those that carry messages, and after them what gradients are reduced by.
+/// Returns the channels of `program`, those that carry messages, and after them what gradients are reduced by.
 std::vector<LinkEnds> links_of(const Program& program) {
   std::vector<LinkEnds> links;
   for (const Channel& channel : program.channels) links.push_back({channel.from, channel.to, false});

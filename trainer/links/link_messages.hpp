@@ -54,14 +54,14 @@ class LinkMessages {
 
   LinkReductions& reductions() { return reductions_; }
 
-  /// Whether so many messages have been issued that the host must check their progress before it issues more.
+  /// Returns whether so many messages have been issued that the host must check their progress before it issues more.
   bool is_far_ahead();
-  /// Whether everything that was issued has arrived.
+  /// Returns whether everything that was issued has arrived.
   bool is_idle();
   /// Throws `Error` when a link has failed.
   void check() { links_.check(); }
   void abort() { links_.abort(); }
-  /// Bytes of what was received and not taken. After `finish_part`.
+  /// Returns the bytes of what was received and not taken. After `finish_part`.
   std::map<std::uint32_t, std::vector<std::byte>> under_way();
   std::string description() const { return links_.description(); }
 

@@ -14,8 +14,8 @@
 
 namespace plumb {
 
-/// The links between devices that reduce gradients together: a pair in each direction, in order. They are numbered
-/// after the program's channels.
+/// Returns the links between devices that reduce gradients together: a pair in each direction, in order. They are
+/// numbered after the program's channels.
 std::vector<std::pair<DeviceId, DeviceId>> reduction_pairs(const Program& program);
 
 /// Reductions between devices of several processes, from GPU to GPU. Every member sends a copy of its part to all other
@@ -48,7 +48,7 @@ class LinkReductions {
   bool await(std::uint32_t collective);
   bool collect(std::uint32_t collective, Pieces sum);
 
-  /// Whether everything that was issued has arrived.
+  /// Returns whether everything that was issued has arrived.
   bool is_idle();
 
  private:

@@ -66,7 +66,7 @@ inline constexpr const char* kLibraryFile = "libnccl.so.2";
 /// Loads the library, which stays loaded. Throws `Error` when it is missing, is too old, or has no such function.
 Library load_library(const std::string& file = kLibraryFile);
 
-/// Why the library cannot be loaded: "libnccl.so.2: cannot open shared object file ..."; empty: it is there.
+/// Returns why the library cannot be loaded: "libnccl.so.2: cannot open shared object file ..."; empty: it is there.
 std::string why_no_library(const std::string& file = kLibraryFile);
 
 }  // namespace plumb::nccl

@@ -40,7 +40,7 @@ class NcclLinks {
   NcclLinks& operator=(const NcclLinks&) = delete;
   ~NcclLinks();
 
-  /// The channels that begin or end here, ascending.
+  /// Returns the channels that begin or end here, ascending.
   const std::vector<std::uint32_t>& channels() const { return channels_; }
   bool sends(std::uint32_t channel) const;
 

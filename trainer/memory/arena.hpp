@@ -96,18 +96,18 @@ class Arena {
     Arena& arena_;
   };
 
-  /// What the blocks are pieces of.
+  /// Returns what the blocks are pieces of.
   DeviceMemory& memory() const { return *memory_; }
 
   const MemoryByClass& live() const { return live_; }
   std::int64_t live_bytes() const { return total_; }
   std::int64_t peak_bytes() const { return peak_; }
-  /// Bytes by class when the total first reached its peak.
+  /// Returns the bytes by class when the total first reached its peak.
   const MemoryByClass& at_peak() const { return at_peak_; }
   /// Storage held from the memory.
   std::int64_t reserved_bytes() const { return reserved_; }
 
-  /// The changes since the last call, in order; empty unless `log_events`.
+  /// Returns the changes since the last call, in order; empty unless `log_events`.
   std::vector<ArenaEvent> take_events() { return std::exchange(events_, {}); }
 
  private:

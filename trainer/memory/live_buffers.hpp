@@ -34,12 +34,12 @@ struct ValueKey {
   friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
 };
 
-/// What the teacher makes of the part on the last stage.
+/// Returns what the teacher makes of the part on the last stage.
 inline ValueKey teacher_value(const Program& program, const StashKey& of) {
   return {Op::kX, StageId{program.num_stages}, MicrobatchId{of.microbatch}, of.slice};
 }
 
-/// Whether the instr is the one that takes the value.
+/// Returns whether the instr is the one that takes the value.
 bool takes_value(const Program& program, InstrIndex at, const ValueKey& key);
 
 using EvictedBlocks = std::map<StageBlock, std::vector<std::byte>>;

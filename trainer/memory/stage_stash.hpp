@@ -75,7 +75,7 @@ class StageStash {
   /// slice of the microbatch begins. They are freed by the backward of this slice.
   void make_key_grads();
 
-  /// Everything that is alive.
+  /// Returns everything that is alive.
   StageBlocks blocks();
   const StageLayout& layout() const { return *layout_; }
 

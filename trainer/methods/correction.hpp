@@ -70,7 +70,7 @@ class Correction {
   virtual ~Correction() = default;
   /// The weights are initialized. Buffers are zeros.
   virtual void start(const CorrectedHolder&) {}
-  /// The weights that the pass reads; null: those of `version`.
+  /// Returns the weights that the pass reads; null: those of `version`.
   virtual const std::byte* weights(const WeightRead&, const CorrectedHolder&) { return nullptr; }
   /// Returns the factor of the learning rate in the update that follows `update` others.
   virtual double rate_factor(std::int64_t /*update*/) const { return 1; }
@@ -86,10 +86,10 @@ class Correction {
   virtual std::vector<std::int64_t*> notes() { return {}; }
 };
 
-/// The correction of a method (trainer/methods/table.cpp).
+/// Returns the correction of a method (trainer/methods/table.cpp).
 std::unique_ptr<Correction> make_correction(const CorrectionFacts& facts);
 
-/// Number of an asynchronous update among those after the synchronous phase; negative in the phase.
+/// Returns the number of an asynchronous update among those after the synchronous phase; negative in the phase.
 inline std::int64_t updates_after_phase(const Schedule& schedule, std::int64_t update) {
   return update - synchronous_updates(schedule);
 }

@@ -37,7 +37,7 @@ struct OptimizerOptions {
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// Numbers that the optimizer keeps per parameter: 0, 1 or 2.
+/// Returns the numbers that the optimizer keeps per parameter: 0, 1 or 2.
 std::int64_t optimizer_state_count(const OptimizerOptions& options);
 
 /// Sizes for `StageLayout` when training in T.

@@ -50,9 +50,9 @@ class ValidationPlan {
     std::vector<InstrIndex> forwards;  ///< between U and V, with the weights that U made
   };
   const Window& window(InstrIndex validation) const { return windows_.at(validation); }
-  /// The U of all holders, of one update.
+  /// Returns the U of all holders, of one update.
   std::span<const InstrIndex> updates(std::int32_t number) const { return updates_.at(number); }
-  /// Messages to `device` that are made by forwards between U and V of this update.
+  /// Returns the messages to `device` that are made by forwards between U and V of this update.
   std::span<const std::uint32_t> messages_to(DeviceId device, std::int32_t number) const;
   /// Position after the last V of `number` on `device`.
   InstrIndex end_of_validation(DeviceId device, std::int32_t number) const;

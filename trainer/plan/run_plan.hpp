@@ -78,16 +78,16 @@ struct RunPlan {
   const StageLayout& layout(StageId stage, std::size_t part) const {
     return layouts[index(stage) * places.size() + part];
   }
-  /// What a message consists of, by microbatch, then slice.
+  /// Returns what a message consists of, by microbatch, then slice.
   std::vector<MessagePart> message(std::uint32_t transfer) const;
-  /// Tokens that the loss of a microbatch of the document is a mean over: those of a microbatch of the mean size of its
-  /// update, so that every token of an update counts the same.
+  /// Returns the tokens that the loss of a microbatch of the document is a mean over: those of a microbatch of the mean
+  /// size of its update, so that every token of an update counts the same.
   double loss_tokens(std::size_t microbatch) const;
-  /// The version that methods look back at in an update; -1: none.
+  /// Returns the version that methods look back at in an update; -1: none.
   std::int32_t looked_back_at(InstrIndex update) const {
     return program.version_read.empty() ? -1 : program.version_read[update];
   }
-  /// The facts that methods get about an instr that reads `version`.
+  /// Returns the facts that methods get about an instr that reads `version`.
   WeightRead weight_read(InstrIndex at, std::int32_t version) const;
   /// Returns what the unit that begins with `at` takes on a paced back end.
   Ticks given_time(InstrIndex at, DeviceId device) const {
@@ -96,7 +96,7 @@ struct RunPlan {
   /// First instr after the unit (overlapped pair) that begins with `at`.
   InstrIndex unit_end(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
 
-  /// The parts of a stage's gradients that a collective adds up.
+  /// Returns the parts of a stage's gradients that a collective adds up.
   std::vector<ByteRange> reduced_ranges(std::uint32_t collective, StageId stage) const;
 
  private:

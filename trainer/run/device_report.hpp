@@ -44,8 +44,8 @@ struct DeviceReport {
 DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTimes& times,
                        std::span<const Ticks> collective_ends);
 
-/// The times of all devices together. A message that both ends have seen begin begins when both are ready. Where
-/// devices saw a collective end at different times, the first counts, so that no device continues before the end.
+/// Returns the times of all devices together. A message that both ends have seen begin begins when both are ready.
+/// Where devices saw a collective end at different times, the first counts, so that no device continues before the end.
 RunTimes run_times(const Program& program, std::span<const DeviceReport> reports);
 
 /// The reports of all devices at the first process.

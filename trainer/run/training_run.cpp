@@ -38,7 +38,8 @@ void split(const std::vector<ParameterFacts>& parameters, std::span<const std::b
   }
 }
 
-/// One of the blocks of every holder by parameter; the first holder of a parameter counts. `job`: only its holders.
+/// Returns one of the blocks of every holder by parameter; the first holder of a parameter counts. `job`: only its
+/// holders.
 BytesByName by_name(const RunPlan& plan, DeviceReports reports, std::span<const std::byte> HolderReport::*block,
                     std::optional<ReplicaId> job = std::nullopt) {
   BytesByName named;
@@ -97,19 +98,19 @@ std::uint64_t weights_hash(const RunPlan& plan, DeviceReports reports) {
   return hash;
 }
 
-/// The newest weights by parameter name, frozen ones too; of several jobs those of the first.
+/// Returns the newest weights by parameter name, frozen ones too; of several jobs those of the first.
 NamedValues final_parameters(const RunPlan& plan, DeviceReports reports) {
   BytesByName named = by_name(plan, reports, &HolderReport::weights);
   add_frozen(plan, reports, named);
   return as_doubles(named, plan.options.model.numbers);
 }
 
-/// What one job has trained (trainer/run/jobs.hpp), without frozen weights.
+/// Returns what one job has trained (trainer/run/jobs.hpp), without frozen weights.
 NamedValues job_parameters(const RunPlan& plan, DeviceReports reports, ReplicaId job) {
   return as_doubles(by_name(plan, reports, &HolderReport::weights, job), plan.options.model.numbers);
 }
 
-/// Gradients as the last update of every stage used them, before scaling.
+/// Returns the gradients as the last update of every stage used them, before scaling.
 NamedValues last_gradients(const RunPlan& plan, DeviceReports reports) {
   return as_doubles(by_name(plan, reports, &HolderReport::gradients), plan.options.model.numbers);
 }

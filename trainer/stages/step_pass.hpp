@@ -38,7 +38,7 @@ struct StepPass {
   }
 };
 
-/// Where each parameter begins in the flat blocks of a stage, in numbers; after them the size of all.
+/// Returns where each parameter begins in the flat blocks of a stage, in numbers; after them the size of all.
 inline std::vector<std::int64_t> parameter_offsets(const StageLayout& layout) {
   std::vector<std::int64_t> offsets{0};
   for (const ParameterFacts& parameter : layout.parameters) offsets.push_back(offsets.back() + parameter.count());
@@ -52,7 +52,7 @@ inline std::vector<std::int64_t> frozen_offsets(const StageLayout& layout) {
   return offsets;
 }
 
-/// Whether W of a layer has anything to add to.
+/// Returns whether W of a layer has anything to add to.
 inline bool has_weight_grad(const LayoutStep& step) {
   return !std::ranges::all_of(step.parameters, [](const ParameterPlace& place) { return place.frozen; });
 }
@@ -76,7 +76,7 @@ struct StepSource {
   FrozenSource<T> frozen = {};
 };
 
-/// The keys and values of layer `k` in earlier slices: kept apart, or in the first tensor that attention keeps.
+/// Returns the keys and values of layer `k` in earlier slices: kept apart, or in the first tensor that attention keeps.
 template <class T>
 std::vector<EarlierKeys<T>> earlier_keys(std::size_t k, const StageBlocks& blocks) {
   std::vector<EarlierKeys<T>> earlier;
@@ -93,7 +93,7 @@ std::vector<EarlierKeys<T>> earlier_keys(std::size_t k, const StageBlocks& block
   return earlier;
 }
 
-/// The arguments of layer `k` as far as the layout knows them.
+/// Returns the arguments of layer `k` as far as the layout knows them.
 template <class P, class T, class G>
 StepPass<P, T, G> step_pass(const StepSource<T, G>& of, std::size_t k) {
   const LayoutStep& step = of.layout.steps[k];

@@ -25,7 +25,7 @@ class StreamOrder {
   EventId record(StreamId stream);
   /// Work that is issued to `stream` from now on waits for all of `events`.
   void wait(StreamId stream, std::span<const EventId> events);
-  /// Whether the work before the record is done. Asked of the machine, whose streams need not know it yet.
+  /// Returns whether the work before the record is done. Asked of the machine, whose streams need not know it yet.
   bool is_done(EventId event);
   /// Synchronizes the machine in the middle of a part: all work issued so far is known to be done.
   void synchronize();

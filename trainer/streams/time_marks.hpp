@@ -21,7 +21,7 @@ class TimeMarks {
 
   explicit TimeMarks(StreamMachine& machine) : machine_(machine) {}
 
-  /// The moment at which all work issued to `stream` so far is done.
+  /// Returns the moment at which all work issued to `stream` so far is done.
   MarkId mark(StreamId stream);
   bool is_done(MarkId mark);
   /// By `RunClock::steady_ns`. The mark is done.

@@ -49,7 +49,7 @@ class LossLog {
   /// From now on losses are handed to `pass_on` instead of being kept here.
   void pass_on(std::function<void(const NotedLoss&)> pass_on) { pass_on_ = std::move(pass_on); }
 
-  /// Mean loss of the first updates, as far as the losses of all their microbatches are known.
+  /// Returns the mean loss of the first updates, as far as the losses of all their microbatches are known.
   std::vector<double> means() const {
     std::vector<double> means;
     for (std::size_t update = 0; update < missing_.size() && missing_[update] == 0; ++update)

@@ -29,7 +29,7 @@ double host_rate(const LayerPrices& prices, std::int32_t places) {
   return links * host.bytes_per_s / 1e9 / static_cast<double>(prices.ticks_per_ns);
 }
 
-/// Bytes per tick that the shared links of `nodes` nodes carry together; 0: no limit is known.
+/// Returns the bytes per tick that the shared links of `nodes` nodes carry together; 0: no limit is known.
 double bytes_per_tick(const LayerPrices& prices, const Cluster::Network& links, std::int32_t nodes) {
   if (!links.shared || !prices.links_are_modelled) return 0;
   const double fast = *std::max_element(prices.speed.begin(), prices.speed.end());
@@ -93,7 +93,7 @@ class Cuts {
     return before + std::max(work(begin, end), inputs + (is_stage ? up_[begin] : 0)) <= step;
   }
 
-  /// Whether no statement refutes `step`.
+  /// Returns whether no statement refutes `step`.
   bool possible(Ticks step) {
     std::size_t near_runs = 0;
     std::size_t far_runs = 0;

@@ -9,8 +9,8 @@ namespace plumb {
 // Lower bounds on the step of synchronous pipelines that need to know what every layer takes, keeps and hands on: for
 // stages that are the sums of their layers (`LayerPrices::times`), 0 for others. No microbatch is cut into slices.
 
-/// A lower bound whatever the cut, the schedule, the places of the stages and their holders, from time, memory and the
-/// way to the host together.
+/// Returns a lower bound whatever the cut, the schedule, the places of the stages and their holders, from time, memory
+/// and the way to the host together.
 ///
 /// Write m for the microbatches, T for the step. Places together have P of time in a tick, R bytes beside one copy of
 /// weights and state, and links that take L bytes to hosts in a tick. Layer k takes t_k for forward and backward, g_k
@@ -29,7 +29,7 @@ Ticks traded_bound(const LayerPrices& prices, std::int32_t places, std::int64_t 
 /// microbatches and on another for the rest.
 enum class StagePlacing : std::uint8_t { kLinear, kSingle, kCopied };
 
-/// A lower bound from the cuts that there must be: the least step that statements 1 to 5 leave possible.
+/// Returns a lower bound from the cuts that there must be: the least step that statements 1 to 5 leave possible.
 ///
 /// Write p for the places, T for the step, and n for the microbatches that one place is sure to have of a layer: m, or
 /// half of them rounded up for `kCopied`. e_k and r_k are one microbatch's forwards and input gradients of the layers

@@ -40,8 +40,8 @@ class Copies {
     return std::max<Ticks>(0, static_cast<Ticks>(std::floor(static_cast<double>(ticks) / speed)) - roundings);
   }
 
-  /// Time of the ring of stage `s`, without the gradients of weights that several stages share: these are added up by
-  /// themselves.
+  /// Returns the time of the ring of stage `s`, without the gradients of weights that several stages share: these are
+  /// added up by themselves.
   Ticks reduction(std::size_t s) const {
     const StageCosts& costs = stages_.costs;
     if (costs.times[s].all_reduce > 0) return costs.times[s].all_reduce;

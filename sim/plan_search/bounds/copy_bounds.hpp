@@ -18,7 +18,7 @@ struct CopiesSetup {
   std::int32_t stages = 1;        ///< the most stages that a copy may have
 };
 
-/// A lower bound whatever the cut, the order of devices and the shares: the largest of these.
+/// Returns a lower bound whatever the cut, the order of devices and the shares: the largest of these.
 ///
 /// 1. *Work.* `held_bound` of all work and updates on the fastest places, as many as all copies together use.
 /// 2. *One copy.* `setup_bound` of a pipeline with microbatches / copies of them, rounded up: some copy has so many.
@@ -30,8 +30,8 @@ Ticks copies_setup_bound(const LayerPrices& prices, const CopiesSetup& setup, co
 /// Places of a pipeline's copies: by copy as `Schedule::placement`, each with one place for every stage.
 using CopiesPlacement = std::vector<std::vector<std::vector<DeviceId>>>;
 
-/// A lower bound for priced stages at given places, with the microbatches that each copy takes (`shares`): the largest
-/// of these over all copies.
+/// Returns a lower bound for priced stages at given places, with the microbatches that each copy takes (`shares`): the
+/// largest of these over all copies.
 ///
 /// 1. `placement_bound` of the copy with its share.
 /// 2. For every stage, one after another: one microbatch's forwards of the stages before it; all forwards and backwards

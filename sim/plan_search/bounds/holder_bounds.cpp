@@ -173,7 +173,7 @@ class Holders {
     return used[layers][all_fast] <= unlike_.slow;
   }
 
-  /// Bytes that layer `begin` and the next one hand on inside the stage [begin, end).
+  /// Returns the bytes that layer `begin` and the next one hand on inside the stage [begin, end).
   std::int64_t workspace_before(std::size_t begin, std::size_t end) const {
     if (begin + 1 >= end) return 0;
     return down_bytes_[begin + 1] + (begin + 2 < end ? down_bytes_[begin + 2] : 0);

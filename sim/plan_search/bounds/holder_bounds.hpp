@@ -19,8 +19,8 @@ struct HoldersBound {
   std::vector<std::int32_t> replicas{};
 };
 
-/// A lower bound on the step of pipelines by `dapple` on all places of `prices`, with any cut and any number of holders
-/// of each stage.
+/// Returns a lower bound on the step of pipelines by `dapple` on all places of `prices`, with any cut and any number of
+/// holders of each stage.
 ///
 /// Write M for the microbatches and r for the holders of a stage. Some holder takes c = ceil(M / r) microbatches. F and
 /// B are the stage's forward and backward. E is one microbatch's forwards through the layers before the stage and the
@@ -65,7 +65,7 @@ struct UndividedSetup {
 /// Collects the few plans that `holders_bound` and `holder_estimates` point at, whose stages have several holders.
 std::vector<PipelinePlan> replicated_plans(const std::vector<UndividedSetup>& setups);
 
-/// A lower bound on the step of all plans whose stages have several holders, or `best` where that is less.
+/// Returns a lower bound on the step of all plans whose stages have several holders, or `best` where that is less.
 Ticks least_replicated(const std::vector<UndividedSetup>& setups, Ticks best);
 
 }  // namespace plumb

@@ -44,7 +44,7 @@ class Packing {
     tries_all_ways_ = alike && other_loads_.size() <= kMostOthers;
   }
 
-  /// A time that is not enough by statement 1, or 0.
+  /// Returns a time that is not enough by statement 1, or 0.
   Ticks least() const {
     double rates = 0;
     double at_once = 0;
@@ -56,7 +56,7 @@ class Packing {
     return time > 0 ? static_cast<Ticks>(std::floor(time)) : 0;
   }
 
-  /// Whether none of the three statements refutes `time`.
+  /// Returns whether none of the three statements refutes `time`.
   bool possible(Ticks time) const {
     double together = 0;
     for (const auto& [rate, count] : bins_by_rate_) together += static_cast<double>(count) * capacity(time, rate);
@@ -74,7 +74,7 @@ class Packing {
   }
 
  private:
-  /// Room of a bin, and a little more than doubles may be off.
+  /// Returns the room of a bin, and a little more than doubles may be off.
   double capacity(Ticks time, double rate) const {
     return (static_cast<double>(time) * rate + at_once_) * (1 + 1e-12) + 1e-6;
   }

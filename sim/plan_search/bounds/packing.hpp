@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// A time after which `loads` cannot all be done by bins, whatever bin each is put into; 0: none is known.
+/// Returns a time after which `loads` cannot all be done by bins, whatever bin each is put into; 0: none is known.
 ///
 /// Bin b has room for c_b(t) = `rates`[b] t + `at_once` at time t. A time t is not enough if one of these holds:
 ///

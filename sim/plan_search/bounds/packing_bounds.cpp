@@ -32,12 +32,12 @@ class FoldedStages {
   };
   FoldedStages(const LayerPrices& prices, const LeastPasses& least, const Counted& counted);
 
-  /// Whether a larger second stage always needs more time after the forwards before it. Otherwise nothing is proved:
-  /// to give a place fewer layers than fit could then be better.
+  /// Returns whether a larger second stage always needs more time after the forwards before it. Otherwise nothing is
+  /// proved: to give a place fewer layers than fit could then be better.
   bool is_monotonic() const { return is_monotonic_; }
 
-  /// Whether `places` places (or pairs) cover all layers within `most` when a message takes `hop` and a microbatch
-  /// needs `hops` of them to the second stage of the first place.
+  /// Returns whether `places` places (or pairs) cover all layers within `most` when a message takes `hop` and a
+  /// microbatch needs `hops` of them to the second stage of the first place.
   bool covers(double most, std::int32_t places, double hop, std::int32_t hops) const;
 
  private:
@@ -198,7 +198,7 @@ class PackedLayers {
 
   bool only_fuses() const { return kinds_.fuses && !kinds_.splits; }
 
-  /// What every place loses by statements 4 and 5.
+  /// Returns what every place loses by statements 4 and 5.
   double lost_ticks() const { return lost_before_gradient_ + at_end_.ticks; }
 
   /// Idle work of every place by statement 6: before its first pass, and also after its last one if `goes_back`.
@@ -248,15 +248,16 @@ class PackedLayers {
     return least_possible(lowest(false), sufficient_, possible);
   }
 
-  /// Work that the fastest place can do in a step, `lost` ticks aside; a little more than doubles may be off.
+  /// Returns the work that the fastest place can do in a step, `lost` ticks aside; a little more than doubles may be
+  /// off.
   double work_until(Ticks step, double lost) const {
     return (static_cast<double>(step) - lost) * speed_.front() * (1 + 1e-12) + 1;
   }
 
-  /// A step that is known to be impossible, or 0.
+  /// Returns a step that is known to be impossible, or 0.
   Ticks lowest(bool copied) const { return std::max<Ticks>(0, packed(copied) - 1); }
 
-  /// Work that the fastest place can do in `time`.
+  /// Returns the work that the fastest place can do in `time`.
   Ticks in_work(Ticks time) const { return static_cast<Ticks>(std::floor(static_cast<double>(time) * speed_.front())); }
 
   /// Update of a place, or of a pair of places, beside that of layers.
@@ -265,13 +266,14 @@ class PackedLayers {
     return at_end_.share * static_cast<double>(each * copies(copied));
   }
 
-  /// Updates of a layer in a bin. With an odd number of places the middle one is its own pair and may hold one copy.
+  /// Returns the updates of a layer in a bin. With an odd number of places the middle one is its own pair and may hold
+  /// one copy.
   Ticks copies(bool copied) const { return copied && places_ % 2 == 0 ? 2 : 1; }
 
-  /// All passes of a layer.
+  /// Returns all passes of a layer.
   Ticks passes_of(std::size_t layer) const { return least_.rounded(work_[layer].both, 3 * microbatches_ + 1); }
 
-  /// All passes and updates of a layer.
+  /// Returns all passes and updates of a layer.
   Ticks load_of(std::size_t layer, bool copied) const {
     const auto updates = static_cast<double>(copies(copied) * prices_.least[layer].u);
     const Ticks load = work_[layer].both + static_cast<Ticks>(std::floor(at_end_.share * updates));
@@ -308,14 +310,14 @@ class PackedLayers {
     return pairs;
   }
 
-  /// Bytes on the roomiest place; 0: no limit.
+  /// Returns the bytes on the roomiest place; 0: no limit.
   std::int64_t room_bytes() const {
     const auto& usable = prices_.usable_bytes;
     if (std::find(usable.begin(), usable.end(), 0) != usable.end()) return 0;
     return *std::max_element(usable.begin(), usable.end());
   }
 
-  /// The r of statement 3 that are tried: 0, and the ratios f_k / a_k of a few layers, at which a max changes.
+  /// Returns the r of statement 3 that are tried: 0, and the ratios f_k / a_k of a few layers, at which a max changes.
   std::vector<double> forwards_per_byte() const {
     std::vector<double> ratios{0};
     if (kinds_.moves || !prices_.again_takes_all || room_bytes() == 0) return ratios;

@@ -16,8 +16,9 @@ struct PackingDetail {
   std::span<const PassCounts> counts{};                  ///< passes by stage (`pass_counts`); empty: not known
 };
 
-/// A lower bound on the step of every plan of a setup, from layers that no cut divides. Of 80 equal layers on 64
-/// places, for example, some place has two. 0 where it is not known what layers add to a stage (`LayerPrices::least`).
+/// Returns a lower bound on the step of every plan of a setup, from layers that no cut divides. Of 80 equal layers on
+/// 64 places, for example, some place has two. 0 where it is not known what layers add to a stage
+/// (`LayerPrices::least`).
 ///
 /// Write p for the places, s_1 for the speed of the fastest, m for the microbatches, T for the step. Work is counted in
 /// ticks of a place of speed 1; a place of speed s does s of it in a tick. Layer k adds at least f_k to every forward

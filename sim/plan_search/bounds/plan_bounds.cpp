@@ -174,8 +174,8 @@ Ticks LeastPasses::input(const LayerLeast& layer) const {
 
 namespace {
 
-/// The least time in which one place after another does `work`, by layer, if each place has a layer: the slower ones
-/// have the least of them.
+/// Returns the least time in which one place after another does `work`, by layer, if each place has a layer: the slower
+/// ones have the least of them.
 double chained(std::vector<Ticks> work, const std::vector<double>& speed) {
   double time = 0;
   for (const Ticks each : work) time += static_cast<double>(each) / speed.front();

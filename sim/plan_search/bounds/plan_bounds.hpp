@@ -52,7 +52,7 @@ class LeastPasses {
   Ticks rounding_;
 };
 
-/// A lower bound on the step of every plan of a setup, whatever the cut, the schedule and the order of devices.
+/// Returns a lower bound on the step of every plan of a setup, whatever the cut, the schedule and the order of devices.
 ///
 /// Write s_1 >= ... >= s_p for the speeds of the fastest p places, S for their sum, and m for the microbatches. F, I
 /// and B are the forward, the input gradient and the whole backward of one microbatch through the network as one stage,
@@ -87,17 +87,18 @@ Ticks setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t m
 Ticks held_bound(const LayerPrices& prices, const std::vector<double>& speed, std::int64_t microbatches,
                  const ScheduleKinds& kinds);
 
-/// A lower bound whatever the cut, the holders of every stage (each microbatch of it on one of them) and their order:
-/// the least `held_bound` of any number of the places that `prices` knows, fastest first. Every holder updates, so
-/// fewer places may do less.
+/// Returns a lower bound whatever the cut, the holders of every stage (each microbatch of it on one of them) and their
+/// order: the least `held_bound` of any number of the places that `prices` knows, fastest first. Every holder updates,
+/// so fewer places may do less.
 Ticks replicated_bound(const LayerPrices& prices, std::int64_t microbatches);
 
-/// Bytes that are missing whatever the cut and the schedule; 0: it is not proved that any are. One copy of weights,
-/// gradients and optimizer state lies on at most the `places` largest places, and the largest layer on one of them.
+/// Returns the bytes that are missing whatever the cut and the schedule; 0: it is not proved that any are. One copy of
+/// weights, gradients and optimizer state lies on at most the `places` largest places, and the largest layer on one of
+/// them.
 std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places);
 
-/// A lower bound on the step of priced stages at given places. `placement` is as in `Schedule::placement`, by place of
-/// the cluster; 0 where there are several copies or holders.
+/// Returns a lower bound on the step of priced stages at given places. `placement` is as in `Schedule::placement`, by
+/// place of the cluster; 0 where there are several copies or holders.
 ///
 /// Write e_s for one microbatch's forwards and messages before stage s, r_s for its input gradients and messages from
 /// there back to the beginning. A device has stages s(1) < ... < s(n), with sums F, I and B of a microbatch's forwards,
@@ -115,9 +116,9 @@ std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places);
 Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<std::vector<DeviceId>>>& placement,
                       std::int64_t microbatches);
 
-/// Bytes by which the peak of every device is above what it can use; 0: not proved. A device holds the weights,
-/// gradients and optimizer state of its stages and, of some stage, as many stashes as the lists of `schedule` have
-/// microbatches in flight. Documents that move stashes or recompute prove nothing.
+/// Returns the bytes by which the peak of every device is above what it can use; 0: not proved. A device holds the
+/// weights, gradients and optimizer state of its stages and, of some stage, as many stashes as the lists of `schedule`
+/// have microbatches in flight. Documents that move stashes or recompute prove nothing.
 std::vector<std::int64_t> excess_by_place(const PricedStages& stages, const Schedule& schedule);
 
 }  // namespace plumb

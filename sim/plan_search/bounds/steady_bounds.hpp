@@ -32,13 +32,13 @@ std::int64_t scored_updates(std::int32_t places, std::int64_t microbatches);
 /// Throws `Error` when `schedule` has more microbatches in flight than `most_ahead`.
 void check_ahead(const Schedule& schedule);
 
-/// A lower bound whatever the cut and the order: 31/32 of the larger of all work and updates over the fastest places,
-/// and the largest layer on the fastest place (statements 1 and 3 of `setup_bound`).
+/// Returns a lower bound whatever the cut and the order: 31/32 of the larger of all work and updates over the fastest
+/// places, and the largest layer on the fastest place (statements 1 and 3 of `setup_bound`).
 Ticks steady_setup_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches);
 
-/// A lower bound for priced stages at given places: 31/32 of the most that a device has to compute for an update, or
-/// that a link between neighbouring stages has to carry. `placement` is as in `Schedule::placement`, by place of the
-/// cluster; 0 when there are several copies.
+/// Returns a lower bound for priced stages at given places: 31/32 of the most that a device has to compute for an
+/// update, or that a link between neighbouring stages has to carry. `placement` is as in `Schedule::placement`, by
+/// place of the cluster; 0 when there are several copies.
 Ticks steady_placement_bound(const PricedStages& stages,
                              const std::vector<std::vector<std::vector<DeviceId>>>& placement,
                              std::int64_t microbatches);

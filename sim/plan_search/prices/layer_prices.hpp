@@ -58,14 +58,14 @@ struct LayerPrices {
   bool near_is_better = true;  ///< links inside a node are no slower than between nodes, in latency and bandwidth
 };
 
-/// Whether some places are faster or have more memory than others.
+/// Returns whether some places are faster or have more memory than others.
 bool has_unlike_places(const LayerPrices& prices);
 
-/// The least that the messages of a microbatch take one way, from place to place at least `changes` times through so
-/// many places.
+/// Returns the least that the messages of a microbatch take one way, from place to place at least `changes` times
+/// through so many places.
 Ticks least_messages(const LayerPrices& prices, std::int32_t places, std::int64_t changes);
 
-/// The `count` largest of `values`, largest first. Places are mostly alike, and in order then.
+/// Returns the `count` largest of `values`, largest first. Places are mostly alike, and in order then.
 template <class T>
 std::vector<T> largest_of(const std::vector<T>& values, std::size_t count) {
   if (std::ranges::is_sorted(values, std::ranges::greater())) {
@@ -77,8 +77,8 @@ std::vector<T> largest_of(const std::vector<T>& values, std::size_t count) {
   return sorted;
 }
 
-/// Every stage of `finest` with a single layer. Passes are without what coding of compressed messages takes at both
-/// ends: a stage of more layers codes no more.
+/// Returns every stage of `finest` with a single layer. Passes are without what coding of compressed messages takes at
+/// both ends: a stage of more layers codes no more.
 PricedStages priced_layers(const PlanJob& job, const Parallelism& parallelism, const Partition& finest,
                            std::int32_t places);
 
@@ -88,16 +88,16 @@ void hide_communication(StageCosts& costs);
 /// Weights, gradients and optimizer state.
 std::int64_t held_bytes(const StageMemory& memory);
 
-/// What a microbatch leaves between its forward and its backward; `weight_grad_only`: only what W still reads.
+/// Returns what a microbatch leaves between its forward and its backward; `weight_grad_only`: only what W still reads.
 std::int64_t stash_bytes(const StageMemory& memory, bool weight_grad_only = false);
 
-/// The backward of a stage: fused or in halves, whichever is less.
+/// Returns the backward of a stage: fused or in halves, whichever is less.
 Ticks least_backward(const StageTimes& times);
 
-/// The stages with the longest passes, at most `most`, longest first.
+/// Returns the stages with the longest passes, at most `most`, longest first.
 std::vector<std::size_t> most_loaded(const std::vector<StageTimes>& stages, std::size_t most);
 
-/// The prices with all communication of passes hidden.
+/// Returns the prices with all communication of passes hidden.
 PricedStages without_communication(PricedStages stages);
 
 }  // namespace plumb

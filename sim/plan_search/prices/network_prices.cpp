@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-/// The least of all messages over `links`; 0 where messages are not modelled.
+/// Returns the least of all messages over `links`; 0 where messages are not modelled.
 Ticks least_message(const PricedStages& layers, const Cluster::Network& links) {
   if (layers.costs.comm || layers.costs.memory.size() < 2) return 0;
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();

@@ -16,7 +16,7 @@ struct AloneAndPaired {
 
 /// Prices layers on `places` places. Throws what pricing throws.
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
-/// One of the two: with `overlaps` that of pairs.
+/// Returns one of the two: with `overlaps` that of pairs.
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
 
 }  // namespace plumb

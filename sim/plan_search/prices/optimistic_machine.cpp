@@ -49,8 +49,8 @@ OfDegree of_degree(const PlanJob& job, const Parallelism& parallelism, const Par
   return of;
 }
 
-/// The largest factor by which a figure is smaller than that of `reference`, a little more than that: rounded times are
-/// none of the reference's own. 1 for the reference.
+/// Returns the largest factor by which a figure is smaller than that of `reference`, a little more than that: rounded
+/// times are none of the reference's own. 1 for the reference.
 double factor_of(const std::vector<double>& reference, const std::vector<double>& figures) {
   constexpr double kWhereNothing = 1e6;
   if (reference == figures) return 1;
@@ -62,7 +62,7 @@ double factor_of(const std::vector<double>& reference, const std::vector<double>
   return factor * (1 + 1e-9);
 }
 
-/// The sums of what layers add at least.
+/// Returns the sums of what layers add at least.
 PricedStages whole_network(const PricedStages& layers, bool paired) {
   LayerLeast sum;
   for (const LayerLeast& layer : *layers.least) sum += layer;

@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// How many forwards the rank runs before its first other work.
+/// Returns how many forwards the rank runs before its first other work.
 std::int32_t warmup_forwards(const RankRun& run);
 
 /// Adds forwards and backwards that no name tells apart, with the calls around them, and numbers each kind from 0.

@@ -37,11 +37,11 @@ class KernelTimes {
  public:
   explicit KernelTimes(std::span<const TraceRange> ranges);
 
-  /// Whether any kernel that computes was launched by the host that was traced.
+  /// Returns whether any kernel that computes was launched by the host that was traced.
   bool any() const { return !work_.empty(); }
 
-  /// The kernels that compute and were launched from `begin` (included) to `end`, on any thread: the backward's are
-  /// launched by threads of autograd.
+  /// Returns the kernels that compute and were launched from `begin` (included) to `end`, on any thread: the backward's
+  /// are launched by threads of autograd.
   std::optional<TimeExtent> work(std::int64_t begin_ns, std::int64_t end_ns) const;
 
   /// Finds the extent of kernels that send and receive.
@@ -98,7 +98,7 @@ std::optional<TimeExtent> KernelTimes::messages(std::int64_t begin_ns, std::int6
   return launched(messages_, begin_ns, end_ns);
 }
 
-/// The action that a captured graph annotated a kernel with; false for other kernels.
+/// Returns the action that a captured graph annotated a kernel with; false for other kernels.
 bool read_annotation(std::string_view name, Action& action) {
   if (name.starts_with("PP:")) name.remove_prefix(3);
   return !name.empty() && read_action(name, action).empty();

@@ -70,8 +70,8 @@ class Export {
         nullptr);
   }
 
-  /// Whether there is a table of this name, which is one of `kTables`. What is no table of rows (a virtual one) has no
-  /// page.
+  /// Returns whether there is a table of this name, which is one of `kTables`. What is no table of rows (a virtual one)
+  /// has no page.
   bool has_table(std::string_view name) const {
     bool found = false;
     each("SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = '" + std::string(name) + "'",
@@ -247,7 +247,7 @@ class ExportReader {
     });
   }
 
-  /// The text whose number stands in this column; empty: none.
+  /// Returns the text whose number stands in this column; empty: none.
   std::string_view string_of(sqlite3_stmt* row, int column) const {
     if (sqlite3_column_type(row, column) == SQLITE_NULL) return {};
     const auto found = strings_.find(sqlite3_column_int64(row, column));

@@ -22,7 +22,7 @@ enum class RangeKind : std::uint8_t {
 /// The names of a file's ranges, each of them once, however many ranges have it.
 class TraceNames {
  public:
-  /// The beginning of `name` (`kRangeName`), for as long as one copy of this object lives.
+  /// Returns the beginning of `name` (`kRangeName`), for as long as one copy of this object lives.
   std::string_view kept(std::string_view name);
 
  private:
@@ -58,7 +58,7 @@ struct RankTrace {
 /// Brings the ranges into their order.
 void sort_ranges(RankTrace& trace);
 
-/// Whether a kernel of this name is one of NCCL or RCCL.
+/// Returns whether a kernel of this name is one of NCCL or RCCL.
 bool is_message_kernel(std::string_view name);
 
 }  // namespace plumb

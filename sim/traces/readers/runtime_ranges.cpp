@@ -104,7 +104,7 @@ class MessageReader {
   }
 
  private:
-  /// The operators called `name` inside `call`, in order.
+  /// Returns the operators called `name` inside `call`, in order.
   std::vector<const TraceRange*> inside(const TraceRange& call, std::string_view name) const {
     std::vector<const TraceRange*> found;
     auto at = std::ranges::lower_bound(trace_.ranges, call.start_ns, {}, &TraceRange::start_ns);
@@ -175,7 +175,7 @@ void begin_after_messages(std::vector<UnnamedWork>& works, const std::vector<Tra
   }
 }
 
-/// The forwards and backwards of a rank of Megatron-LM or DeepSpeed, from calls of their functions
+/// Returns the forwards and backwards of a rank of Megatron-LM or DeepSpeed, from calls of their functions
 /// (`pipeline_functions.hpp`) on its host: annotations (NVTX, timers), or Python's calls where PyTorch's profiler
 /// collected call stacks.
 /// - Where functions that run passes are named, these are the work, and operators of c10d inside functions that
@@ -204,14 +204,14 @@ FunctionWork function_work(const RankTrace& trace) {
 constexpr std::string_view kPrefix = "PP:";
 constexpr std::int32_t kMostMicrobatch = 1 << 30;
 
-/// What stands behind `PP:`; nothing for other ranges.
+/// Returns what stands behind `PP:`; nothing for other ranges.
 std::optional<std::string_view> pipeline_text(const TraceRange& range) {
   const std::string_view name = range.name;
   if (!name.starts_with(kPrefix)) return std::nullopt;
   return name.substr(kPrefix.size());
 }
 
-/// One action, or the two of an overlapped pair; none where the text is something else.
+/// Returns one action, or the two of an overlapped pair; none where the text is something else.
 std::vector<Action> read_actions(std::string_view text) {
   std::vector<Action> actions;
   if (!read_item(text, actions).empty()) actions.clear();
@@ -302,7 +302,7 @@ void add_gpipe(const RankTrace& trace, RankRun& run) {
   }
 }
 
-/// The thread (of a GPU: the stream) with most time in ranges `PP:` of the GPU; nothing where there are none.
+/// Returns the thread (of a GPU: the stream) with most time in ranges `PP:` of the GPU; nothing where there are none.
 std::optional<std::int64_t> busiest_stream(const RankTrace& trace) {
   std::map<std::int64_t, std::int64_t> busy;
   for (const TraceRange& range : trace.ranges) {

@@ -49,8 +49,8 @@ std::int64_t attention_workspace_bytes(const kernels::AttentionShape& shape);
 /// Returns the part of the workspace in which log sums by head may lie: its end.
 std::int64_t log_sums_bytes(const AttentionKey& key);
 
-/// Why a version of cuDNN (91900: 9.19.0) is not asked for this attention; empty: it is. These are limits that its
-/// release notes and NVIDIA's own front end state, not what the library itself says when it is asked.
+/// Returns why a version of cuDNN (91900: 9.19.0) is not asked for this attention; empty: it is. These are limits that
+/// its release notes and NVIDIA's own front end state, not what the library itself says when it is asked.
 std::string not_asked_because(const AttentionKey& key, std::size_t version);
 
 }  // namespace plumb::cuda

@@ -38,7 +38,7 @@ std::string text_of(const ConvolutionKey& key);
 std::int64_t convolution_workspace_bytes(const kernels::ConvolutionShape& shape);
 std::int64_t filter_grad_bytes(const kernels::ConvolutionShape& shape);
 
-/// Why cuDNN is not asked for this convolution; empty: it is.
+/// Returns why cuDNN is not asked for this convolution; empty: it is.
 std::string not_asked_because(const ConvolutionKey& key);
 
 }  // namespace plumb::cuda

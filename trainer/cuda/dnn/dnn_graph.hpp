@@ -90,7 +90,7 @@ class DnnGraph {
   /// Applies an operation to a result between operations, as large as `x`.
   DnnTensor apply(const Pointwise& operation, const DnnTensor& x, cudnnDataType_t type = CUDNN_DATA_FLOAT);
 
-  /// The finalized graph. `handle` may be null where plans are made for a device that is not there.
+  /// Returns the finalized graph. `handle` may be null where plans are made for a device that is not there.
   DnnDescriptor finish(cudnnHandle_t handle) const;
 
   /// A number by value, as a plan wants it when it runs.

@@ -10,7 +10,7 @@ namespace plumb::cuda {
 
 namespace {
 
-/// The engine of a configuration that a heuristic proposes.
+/// Returns the engine of a configuration that a heuristic proposes.
 DnnDescriptor engine_of(const DnnDescriptor& configuration) {
   DnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.get();

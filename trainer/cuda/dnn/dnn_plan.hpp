@@ -18,7 +18,7 @@ struct DnnDevice {
   const DnnDescriptor* properties = nullptr;
 };
 
-/// A GPU as cuDNN 9.11 and later writes it in JSON. Throws Error when something is missing there.
+/// Returns a GPU as cuDNN 9.11 and later writes it in JSON. Throws Error when something is missing there.
 DnnDescriptor device_properties(std::string_view json);
 
 /// What a plan must respect.

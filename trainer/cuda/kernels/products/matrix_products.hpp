@@ -50,7 +50,7 @@ class MatrixProducts {
  public:
   virtual ~MatrixProducts() = default;
   virtual void run(const MatrixProduct& product, Stream stream) = 0;
-  /// Whether `run` can do this product with its epilogue in one go; a layer has its own kernels otherwise.
+  /// Returns whether `run` can do this product with its epilogue in one go; a layer has its own kernels otherwise.
   virtual bool fuses(const MatrixProduct& product) const = 0;
 };
 
