@@ -35,9 +35,9 @@
 namespace plumb {
 namespace {
 
-/// Schedules that are searched themselves are left out above so many stages times microbatches.
+/// Most stages times microbatches of schedules that are searched themselves; others are left out.
 constexpr std::int64_t kMostSearched = 4096;
-/// Cuts that local search adds in all.
+/// Most cuts that local search adds in all.
 constexpr std::int64_t kMostNear = 50'000;
 
 /// What may be chosen, in the search's terms.
@@ -49,6 +49,12 @@ struct SearchSpace {
   KnownPassCounts& passes;
 };
 
+/// Branch and bound over candidates: setups, their cuts, and plans.
+///
+/// `best_` is the step of the best plan so far. A candidate whose bound is no less is dropped. `left_out_` is the least
+/// bound of what was dropped for another reason (time, too many cuts, shares that were chosen); the answer's bound is
+/// the least of it and of what still waits. Batches are opened in parallel and taken in their order, so that threads
+/// change no answer.
 class Search {
  public:
   Search(const PlanJob& job, const SearchSpace& space, const PlanEffort& effort)
@@ -77,6 +83,7 @@ class Search {
     if (answer_.setups == 0) throw Error(why_impossible());
     take_seeds(seeds);
     refined_.resize(setups_.size());
+    // When nothing that waits can beat the best plan, all cuts near that plan are tried, and again near a better one.
     do {
       while (queue_.least_bound() < best_ && !ended()) open_batch();
     } while (!ended() && look_around_best());
@@ -105,6 +112,7 @@ class Search {
 
   bool time_is_over() const { return effort_.stop && effort_.stop(); }
 
+  /// Opens the most promising candidates and takes what came of them.
   void open_batch() {
     const std::vector<PlanCandidate> batch = queue_.take(effort_.most_simulations - tried(), best_);
     std::vector<Opened> opened = open_all(batch);
@@ -127,6 +135,7 @@ class Search {
     tbb::parallel_for(std::size_t{0}, batch.size(), [&](std::size_t at) {
       if (batch[at].level != PlanCandidate::Level::kPlan) opened[at] = open(batch[at]);
     });
+    // Until some plan fits, plans are simulated even when the time is over.
     std::atomic<bool> fits = best_ != kNoStep;
     const std::vector<PlanTrial> trials = effort_.trials(plans.size(), [&](std::size_t which) {
       if (fits && effort_.stop && effort_.stop()) return PlanTrial{.skipped = true};
@@ -150,8 +159,8 @@ class Search {
     }
   }
 
-  /// Most setups are done with before more than the cheapest of bounds is needed. When the time is over and nothing
-  /// fits yet, there is none for it.
+  /// Gives a setup its tighter bound and puts it back. Most setups are dropped by the cheap bound and never come here.
+  /// When the time is over and nothing fits yet, there is no time for the tighter one.
   Opened refine(PlanCandidate candidate) const {
     const PlanSetup& setup = setups_[candidate.setup];
     sizes_.check(setup, variants_);
@@ -162,6 +171,7 @@ class Search {
     return opened;
   }
 
+  /// Cuts a setup: into all cuts and orders if these are few; otherwise its bound stays in the answer's.
   Opened open_setup(const PlanCandidate& candidate) const {
     if (!candidate.refined) return refine(candidate);
     SetupCuts all = cuts_of(setups_[candidate.setup], variants_, effort_.most_exact, shapes_);
@@ -187,15 +197,17 @@ class Search {
     return std::make_shared<const PricedStages>(job_.price(parallelism, candidate.partition, places, choices));
   }
 
+  /// Makes a plan of a cut with each schedule that has so many stages, bounded by its stages on their places.
   Opened open_cut(const PlanCandidate& candidate) const {
     const PlanSetup& setup = setups_[candidate.setup];
     Opened opened;
-    std::map<std::vector<std::int32_t>, std::shared_ptr<const PricedStages>> known;  // by where stages stand
+    std::map<std::vector<std::int32_t>, std::shared_ptr<const PricedStages>> known;  // by the places of stages
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       const ScheduleVariant& variant = variants_[v];
       if (candidate.variant != kEveryVariant && v != candidate.variant) continue;
       if (static_cast<std::size_t>(variant.stages(setup.places)) != candidate.partition.num_stages()) continue;
       if (!setup.tries(variant)) continue;
+      // On one place all schedules with one stage are alike.
       if (setup.places == 1 && variant.per_place == 1 && v != one_place_variant(variants_)) continue;
       const StageChoices choices = setup.choices_for(variant, candidate.order);
       std::shared_ptr<const PricedStages>& stages = known[choices.places];
@@ -253,6 +265,7 @@ class Search {
             .choices = setup.choices_for(variant, candidate.order)};
   }
 
+  /// Simulates a plan, unless it is proved not to fit: then its score is its bound and what it lacks.
   PlanTrial try_plan(const PlanCandidate& candidate) const {
     PlanTrial trial;
     try {
@@ -285,8 +298,8 @@ class Search {
     return trial;
   }
 
-  /// The cut balanced with the microbatches that `schedule` has in flight. Memory is counted by layers there, which is
-  /// a little too small: more stays free until another cut than that of `candidate` comes of it.
+  /// Balances the cut again with the microbatches that `schedule` has in flight. Memory is counted by layers there,
+  /// which is a little too small. So what is missing stays free on its place until another cut comes of it.
   void find_room(const PlanCandidate& candidate, const Schedule& schedule, PlanTrial& trial) const {
     if (candidate.exact || candidate.cut_again == kMostCutAgain) return;
     trial.spare_bytes = candidate.spare_bytes;
@@ -300,6 +313,7 @@ class Search {
     }
   }
 
+  /// Turns a trial, which may come from another process, into what opening gave: a score, and a roomier cut.
   Opened opened_plan(const PlanCandidate& candidate, const PlanTrial& trial) const {
     Opened opened{
         .score = trial.score, .refused = trial.refused, .simulated = trial.simulated, .skipped = trial.skipped};
@@ -308,6 +322,7 @@ class Search {
     const Parallelism asked = plan.parallelism;
     take_choices(trial, plan);
     if (!trial.shares.empty()) plan.shares = trial.shares;
+    // Other choices of stages may be better, so the bound stays.
     if (is_open(asked, plan)) opened.left_out = candidate.bound;
     opened.stages =
         candidate.stages && !is_fitted(asked) ? candidate.stages : priced(candidate, plan.parallelism, plan.choices);
@@ -364,6 +379,7 @@ class Search {
     return seen_.insert({candidate.setup, candidate.variant, candidate.order, candidate.partition.bounds}).second;
   }
 
+  /// Queues cuts that may be faster than the one of `candidate`, and orders with two unlike places exchanged.
   void add_near(const PlanCandidate& candidate, const PricedStages& stages, Ticks step) {
     const PlanSetup& setup = setups_[candidate.setup];
     const ScheduleVariant& variant = variants_[candidate.variant];
@@ -388,7 +404,7 @@ class Search {
     return static_cast<double>(step) / static_cast<double>(std::max<Ticks>(1, estimate));
   }
 
-  /// Puts all cuts near the best plan into the queue, promising or not; whether there were any that are new.
+  /// Queues all cuts near the best plan, promising or not. Returns whether there were any that are new.
   bool look_around_best() {
     if (!best_candidate_ || best_candidate_->exact) return false;
     const PlanCandidate candidate = *std::exchange(best_candidate_, std::nullopt);
@@ -399,6 +415,7 @@ class Search {
     return near_ > before;
   }
 
+  /// Queues a cut near a simulated one, estimated by how far the estimate of that one was off (`ratio`).
   void push_near(const PlanCandidate& candidate, SetupCut cut, double ratio) {
     PlanCandidate near{
         .level = PlanCandidate::Level::kCut, .setup = candidate.setup, .variant = candidate.variant, .ratio = ratio};
@@ -414,7 +431,8 @@ class Search {
     queue_.push(std::move(near), best_);
   }
 
-  /// Plans of others, and those of stages of several holders that are good as far as it is known.
+  /// Simulates plans of published planners, plans that the bounds of stages with several holders point at, and plans
+  /// near the best of these.
   void take_seeds(const std::vector<PipelinePlan>& seeds) {
     const std::vector<PipelinePlan> own = replicated_ ? replicated_plans(undivided_) : std::vector<PipelinePlan>{};
     const std::function<bool()>& stop = effort_.stop_seeds ? effort_.stop_seeds : effort_.stop;
@@ -464,10 +482,10 @@ class Search {
   SeedSearch seeds_;
   PlanQueue queue_;
   const std::optional<ScoredPlan>& least_missing_;  ///< plan that is proved not to fit and misses least
-  std::vector<Ticks> refined_;                      ///< by setup: its bound, when it has been opened
+  std::vector<Ticks> refined_;                      ///< bounds of the setups that have been opened
   mutable KnownSizes sizes_;
-  Ticks best_ = kNoStep;
-  Ticks left_out_ = kNoStep;
+  Ticks best_ = kNoStep;      ///< step of the best plan
+  Ticks left_out_ = kNoStep;  ///< least bound of what was not opened
   Timebase base_{};
   PlanFront front_;
   std::map<PlanKind, ScoredPlan> kinds_;
