@@ -12,13 +12,13 @@ namespace plumb {
 struct JobChoices {
   std::string data;               ///< data set of its rows
   std::vector<std::size_t> rows;  ///< at least three, by position
-  double rank_correlation = 0;    ///< of predicted and measured times
+  double rank_correlation = 0;    ///< rank correlation of predicted and measured times
   bool fastest_found = false;     ///< the fastest predicted is the fastest measured (or ties with it)
   double regret = 0;              ///< measured time of the fastest predicted over that of the fastest, less 1
 };
 
-/// The jobs among `jobs` that were run in three ways or more, by position. Rows are of one job when they agree in
-/// source, model, devices, tokens and samples of a step.
+/// Returns the jobs among `jobs` that were run in three ways or more, by position. Rows are of one job when they agree
+/// in source, model, devices, tokens and samples of a step.
 std::vector<JobChoices> job_choices(const std::vector<MeasuredJob>& jobs, const std::vector<double>& predicted_s);
 
 /// What choices of a data set come to together.

@@ -14,14 +14,14 @@ struct MeasuredMemory {
   std::vector<double> predicted_gib;  ///< by job
 };
 
-/// The job of a row that states memory, as its recipe says.
+/// Returns the job of a row that states memory, as its recipe says.
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster, const StepRecipe& recipe = {});
 
-/// Of `jobs` with the rates of their devices (which do not count) in parallel. Throws `Error` with the id of a row that
-/// contradicts itself.
+/// Predicts the memory of `jobs` with the rates of their devices (which do not count), in parallel. Throws `Error` with
+/// the id of a row that contradicts itself.
 MeasuredMemory measured_memory(std::vector<MeasuredJob> jobs);
 
-/// The data set that the memory of a row is scored with: its file, real sizes apart from tiny networks.
+/// Returns the data set that the memory of a row is scored with: its file, real sizes apart from tiny networks.
 std::string memory_group(const MeasuredStep& row);
 
 /// Rows that are scored together.
@@ -30,7 +30,7 @@ struct MemoryScore {
   std::vector<std::size_t> jobs;
   StepScore allocated;            ///< predicted against measured
   std::size_t reserved_rows = 0;  ///< rows that state what the allocator held, too
-  double least_reserved = 0;      ///< of them: smallest and largest share by which this was above what it handed out
+  double least_reserved = 0;      ///< smallest and largest share by which reserved memory was above what was handed out
   double most_reserved = 0;
 };
 

@@ -18,12 +18,13 @@ namespace plumb {
 inline constexpr Ticks kNoStep = std::numeric_limits<Ticks>::max();
 inline constexpr std::size_t kEveryVariant = std::numeric_limits<std::size_t>::max();
 
-/// A part of the space: a setup, one cut of it on places in an order, or that with a schedule.
-struct SearchPart {
+/// A part of the space that may hold the best plan: a setup, one cut of it on places in an order, or that cut with a
+/// schedule.
+struct PlanCandidate {
   enum class Level : std::uint8_t { kPlan, kCut, kSetup };  // what is nearly decided comes first
 
   Ticks bound = 0;
-  Ticks estimate = 0;  ///< the order in which parts are opened
+  Ticks estimate = 0;  ///< the order in which candidates are opened
   Level level = Level::kSetup;
   bool slow = false;  ///< its schedule is searched itself
   std::int64_t number = 0;
@@ -31,25 +32,26 @@ struct SearchPart {
   std::size_t variant = kEveryVariant;
   std::vector<std::int32_t> order{};
   Partition partition{};
-  std::vector<std::int64_t> shares{};  ///< of copies of the pipeline; empty: there is one, or they are still open
+  std::vector<std::int64_t>
+      shares{};  ///< microbatches of each copy of the pipeline; empty: there is one copy, or they are still open
   std::shared_ptr<const PricedStages> stages{};
-  double ratio = 1;                         ///< of the step to the estimate of the plan that this one is near
+  double ratio = 1;                         ///< step over estimate of the plan that this one is near
   bool exact = false;                       ///< all cuts and orders of the setup are there
   bool few_shares = false;                  ///< and of each all shares of copies are tried
   std::int32_t cut_again = 0;               ///< how often, because the plan before did not fit
   std::vector<std::int64_t> spare_bytes{};  ///< by place: left free when it was cut again; empty: nothing
-  bool refined = false;                     ///< of a setup: its bound is all that is proved of it
+  bool refined = false;                     ///< whether the bound of a setup is all that can be proved of it
 
   auto key() const { return std::tuple(estimate, level, number); }
-  friend bool operator<(const SearchPart& a, const SearchPart& b) { return a.key() < b.key(); }
+  friend bool operator<(const PlanCandidate& a, const PlanCandidate& b) { return a.key() < b.key(); }
 };
 
 /// So often is a plan that does not fit cut again with less memory; not at all where cuts are tried anyway.
 inline constexpr std::int32_t kMostCutAgain = 16;
 
-/// What opening a part gave.
+/// What opening a candidate gave.
 struct Opened {
-  std::vector<SearchPart> parts{};
+  std::vector<PlanCandidate> candidates{};
   std::optional<ScoredPlan> score{};
   std::shared_ptr<const PricedStages> stages{};
   Ticks left_out = kNoStep;  ///< least bound of what was not opened
