@@ -17,9 +17,10 @@ struct DeviceAction {
   ExitStatus (*run)(const CommandLine& arguments);
 };
 
-constexpr std::array<DeviceAction, 3> kActions{{
+constexpr std::array<DeviceAction, 4> kActions{{
     {"measure", "time the kernels of a network on this machine's device, with PyTorch", run_device_measure},
     {"import", "read such timings, output of nccl-tests or rccl-tests, or a system file of SimuMax", run_device_import},
+    {"predict", "hold predictions against measured training steps", run_device_predict},
     {"fit", "find the constants of a device from measured training steps", run_device_fit},
 }};
 

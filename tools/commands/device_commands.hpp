@@ -8,6 +8,7 @@ namespace plumb {
 /// in cmd_device.cpp, its source `cmd_device_<name>.cpp`.
 ExitStatus run_device_measure(const CommandLine& arguments);
 ExitStatus run_device_import(const CommandLine& arguments);
+ExitStatus run_device_predict(const CommandLine& arguments);
 ExitStatus run_device_fit(const CommandLine& arguments);
 
 }  // namespace plumb

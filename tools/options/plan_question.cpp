@@ -12,6 +12,7 @@
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/network/vocabulary_rows.hpp"
 #include "models/stages/whole_layers.hpp"
+#include "sim/planners/planner.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/network_argument.hpp"
 #include "tools/options/plan_degrees.hpp"
@@ -216,6 +217,10 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   if (runtime != nullptr && arguments.schedules.empty()) question.ranges.schedules = schedules_of(*runtime);
   hold_to_systems(question);
   question.ranges.asynchronous = arguments.asynchronous;
+  if (!arguments.planners.empty() && arguments.planners != "all") {
+    question.ranges.planners = arguments.planners == "none" ? std::vector<std::string>{} : names_of(arguments.planners);
+    for (const std::string& name : *question.ranges.planners) find_planner(name);
+  }
   const auto& names = question.ranges.schedules;
   const bool may_replicate = names.empty() || std::ranges::find(names, "dapple") != names.end();
   question.ranges.replicated = !question.is_for_systems() && arguments.data.empty() && may_replicate;

@@ -66,6 +66,9 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .flag("all", all, "also search plans that no system is known to run; so do --schedule and options of such plans")
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old");
+  parser.text("planners", planners, "LIST",
+              "published planners (`plumbline plan --list`) whose plans the search begins with, and whose steps the "
+              "answer tells: all, none, or names separated by commas (default: all, not told)");
   parser.group("What ranks send each other, of all layouts");
   traffic.add_to(parser);
   parser.group("Prices").real("price", price, {0, 1e9},
