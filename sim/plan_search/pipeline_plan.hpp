@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -114,6 +115,8 @@ struct PlanAnswer {
   bool lacked_memory = false;  ///< a setup or a plan did not fit
   bool cut_short = false;      ///< a limit ended the search before everything was decided
   std::string refused{};       ///< why the first impossible setup or plan was; empty when all were possible
+  /// By published planner that was asked for: the step of the fastest of its plans that fits; 0: none does.
+  std::map<std::string, std::int64_t> planner_ns{};
 
   /// (best - bound) / best; 0 when the best plan is proved optimal.
   double gap() const {

@@ -85,6 +85,8 @@ struct PlanRanges {
   /// Copies of a whole pipeline that take unlike shares of the microbatches (`PipelinePlan::shares`), so many of them,
   /// from 2 on; tried where places are of unlike speed or memory and nothing is left to single stages.
   std::vector<std::int32_t> copies{};
+  /// Published planners whose answers may be seeds; without a value: all.
+  std::optional<std::vector<std::string>> planners{};
 };
 
 /// What came of simulating one plan of a search, as far as another process has to be told.

@@ -12,6 +12,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/plan_search/cut_units.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/prices/layer_prices.hpp"
 #include "sim/planners/planner.hpp"
 
@@ -195,7 +196,10 @@ std::vector<PlannerSeed> planner_seeds(const PlanJob& of_layers, const PlanRange
   std::vector<std::pair<const Parallelism*, const Planner*>> asked;
   for (const Parallelism& parallelism : ranges.parallelisms) {
     if (parallelism.data != 1 || parallelism.has_unlike_tensor()) continue;
-    for (const Planner& planner : planners()) asked.emplace_back(&parallelism, &planner);
+    for (const Planner& planner : planners()) {
+      if (ranges.planners && std::ranges::find(*ranges.planners, planner.name) == ranges.planners->end()) continue;
+      asked.emplace_back(&parallelism, &planner);
+    }
   }
   std::vector<std::vector<PlannerSeed>> answers(asked.size());
   tbb::parallel_for(std::size_t{0}, asked.size(), [&](std::size_t at) {
@@ -207,6 +211,23 @@ std::vector<PlannerSeed> planner_seeds(const PlanJob& of_layers, const PlanRange
   }
   for (PlannerSeed& seed : seeds) seed.plan.partition = in_layers(seed.plan.partition, of_layers.units);
   return seeds;
+}
+
+std::map<std::string, std::int64_t> planner_steps(const std::vector<PlannerSeed>& seeds, const StagePricing& price) {
+  std::vector<std::int64_t> step_ns(seeds.size());
+  tbb::parallel_for(std::size_t{0}, seeds.size(), [&](std::size_t at) {
+    try {
+      const ScoredPlan score = simulate_plan(seeds[at].plan, price).score;
+      if (score.fits()) step_ns[at] = score.step_ns;
+    } catch (const Error&) {  // cannot be run with so few microbatches
+    }
+  });
+  std::map<std::string, std::int64_t> best;
+  for (std::size_t at = 0; at < seeds.size(); ++at) {
+    std::int64_t& best_ns = best[seeds[at].method];
+    if (step_ns[at] != 0 && (best_ns == 0 || step_ns[at] < best_ns)) best_ns = step_ns[at];
+  }
+  return best;
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,14 @@ std::vector<PipelinePlan> expressed(const Plan& plan, const LayerChain& chain, c
 /// they have alone in a stage, links and speeds of the places, `microbatches` per update.
 PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism);
 
-/// Answers of all planners of sim/planners, with their default options, to `job` for every choice of `ranges` without
-/// data ranks, in a fixed order, as far as `ranges` allow them. Equal copies of all stages count as data ranks.
-/// Planners that cannot handle the job, whose programs grow too fast for its size, or that have no answer when `stop`
-/// says so are left out.
+/// Answers of the planners of sim/planners that `ranges` names, with their default options, to `job` for every choice
+/// of `ranges` without data ranks, in a fixed order, as far as `ranges` allow them. Equal copies of all stages count as
+/// data ranks. Planners that cannot handle the job, whose programs grow too fast for its size, or that have no answer
+/// when `stop` says so are left out.
 std::vector<PlannerSeed> planner_seeds(const PlanJob& job, const PlanRanges& ranges,
                                        const std::function<bool()>& stop = {});
+
+/// By planner: the step of the fastest of its plans among `seeds` that fits; 0: none does.
+std::map<std::string, std::int64_t> planner_steps(const std::vector<PlannerSeed>& seeds, const StagePricing& price);
 
 }  // namespace plumb

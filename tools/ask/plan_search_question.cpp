@@ -394,6 +394,10 @@ FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch, const Proces
     const SharedTrials shared_too(share, fewer);
     found.answer.front = search_front(question_.job, question_.ranges, fewer, found.answer.front);
   }
+  if (!asked_.job.planners.empty()) {
+    found.answer.planner_ns =
+        planner_steps(planner_seeds(question_.job, question_.ranges, watch.stop), question_.job.price);
+  }
   if (!found.answer.best.empty()) found.best = simulate_plan(found.answer.best.front().plan, question_.job.price);
   return found;
 }

@@ -19,6 +19,7 @@
 #include "models/network/vocabulary_rows.hpp"
 #include "models/pricing/profiled_network.hpp"
 #include "models/stages/whole_layers.hpp"
+#include "sim/planners/planner.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/terminal/words.hpp"
@@ -81,7 +82,10 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
             "names of schedules, separated by commas (default: those that some system runs)")
       .flag("all", all, "also search plans that no system is known to run; so do --schedule and options of such plans")
       .flag("asynchronous", asynchronous,
-            "also search asynchronous schedules, which compute with weights that are some updates old");
+            "also search asynchronous schedules, which compute with weights that are some updates old")
+      .text("planners", planners, "LIST",
+            "published planners (`plumbline plan --list`) whose plans the search begins with, and whose steps the "
+            "answer tells: all, none, or names separated by commas (default: all, not told)");
   parser.group("What ranks send each other, of all layouts");
   traffic.add_to(parser);
   parser.group("Prices").real("price", price, {0, 1e9},
@@ -584,6 +588,10 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   if (runtime != nullptr && arguments.schedules.empty()) question.ranges.schedules = schedules_of(*runtime);
   hold_to_systems(question);
   question.ranges.asynchronous = arguments.asynchronous;
+  if (!arguments.planners.empty() && arguments.planners != "all") {
+    question.ranges.planners = arguments.planners == "none" ? std::vector<std::string>{} : names_of(arguments.planners);
+    for (const std::string& name : *question.ranges.planners) find_planner(name);
+  }
   const auto& names = question.ranges.schedules;
   const bool may_replicate = names.empty() || std::ranges::find(names, "dapple") != names.end();
   question.ranges.replicated = !question.is_for_systems() && arguments.data.empty() && may_replicate;

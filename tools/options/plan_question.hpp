@@ -54,7 +54,8 @@ struct PlanSearchArguments {
   std::string cut;       ///< "layers" or "blocks"; empty: layers
   bool offload = false;  ///< stashes may be on the host, of every stage as many as let it fit
   bool asynchronous = false;
-  bool all = false;  ///< also plans that no system is known to run
+  bool all = false;      ///< also plans that no system is known to run
+  std::string planners;  ///< published ones that the search begins with: names, "all" or "none"; empty: all, untold
   std::optional<double> time_limit_s;
   std::optional<std::int64_t> simulations;
   std::optional<double> price;  ///< of a device per hour, instead of the cluster's

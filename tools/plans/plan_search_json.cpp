@@ -125,6 +125,7 @@ std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& ans
   }
   json["front"] = Json::array();
   for (const ScoredPlan& score : shown_front(answer.front)) json["front"].push_back(plan_to_json(score, question));
+  if (!answer.planner_ns.empty()) json["planners_ns"] = answer.planner_ns;
   if (answer.closest) json["closest"] = plan_to_json(*answer.closest, question);
   return json.dump(2) + "\n";
 }

@@ -182,6 +182,16 @@ std::string figures(const PlanQuestion& question, const PlanAnswer& answer, cons
   return table.to_string();
 }
 
+/// The best plan of every published planner, simulated.
+std::string planners_table(const PlanAnswer& answer) {
+  TextTable table({{"planner"}, {"step", '>'}, {"of ours", '>'}});
+  for (const auto& [name, step_ns] : answer.planner_ns) {
+    const double share = static_cast<double>(step_ns) / static_cast<double>(answer.best.front().step_ns);
+    table.add_row({name, step_ns == 0 ? "does not fit" : time_text(step_ns), step_ns == 0 ? "" : percent_text(share)});
+  }
+  return table.to_string();
+}
+
 /// A row for every stage, of every copy that has a share of its own.
 std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best) {
   const PipelinePlan& plan = best.score.plan;
@@ -365,6 +375,7 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
       text += "... and " + std::to_string(front.size() - kMostFront) + " more; --json lists all\n";
     }
   }
+  if (!answer.planner_ns.empty()) text += "\nplans of published planners\n" + planners_table(answer);
   return text + commands(question, best, shown);
 }
 

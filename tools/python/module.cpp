@@ -21,6 +21,7 @@
 #include "tools/ask/asked.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/ask/simulate_question.hpp"
+#include "tools/python/line_picture.hpp"
 #include "tools/reports/report_palette.hpp"
 #include "tools/reports/reports.hpp"
 #include "tools/terminal/notes.hpp"
@@ -259,6 +260,7 @@ PYBIND11_MODULE(_core, module) {
   module.def("simulate", &plumb::simulate_request, py::arg("request"), py::arg("spans"),
              py::call_guard<py::gil_scoped_release>());
   module.def("ask", &plumb::answer_to, py::arg("request"));
+  module.def("line_picture", &plumb::line_picture, py::arg("plot"));
   module.def("keep_freed_memory", &plumb::keep_freed_memory);
   module.def("release_freed_memory", &plumb::release_memory);
   module.def("options", [](const std::string& question) {
