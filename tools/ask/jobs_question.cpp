@@ -118,12 +118,10 @@ class PlansOfJobs {
       const FoundPlans plans = prepared.search({});
       if (!plans.best) return {.refused = nothing_fits_text(plans.answer)};
       const ScoredPlan& score = plans.best->score;
-      PlanShown shown = prepared.shown("");
-      shown.document = {};
       return {.step_ns = score.step_ns,
               .devices = score.plan.num_devices(),
               .plan = plan_line(score.plan),
-              .command = simulate_command(prepared.question(), *plans.best, shown).text,
+              .command = simulate_command(prepared.question(), *plans.best, {.path = {}}).text,
               .refused = {}};
     } catch (const Error& error) {
       return {.refused = error.what()};

@@ -321,6 +321,25 @@ std::optional<LaunchedPlan> launched_of(PlanSearchQuestion& question) {
   return launched_plan(question.launch.settings(), question.job);
 }
 
+/// The options by which `simulate` means the job of `question`: " --network llama3-8b --cluster h100-1x8".
+std::string named_job(const PlanSearchQuestion& question) {
+  std::string text;
+  const auto add = [&text](const char* option, const std::string& value) {
+    if (!value.empty()) text += std::string(" ") + option + " " + shell_word(value);
+  };
+  const PlanSearchArguments& job = question.job;
+  add("--job", question.launch.file);
+  for (const std::string& set : question.launch.set) add("--job-set", set);
+  add("--job-args", question.launch.arguments);
+  add("--network", job.network);
+  add("--cluster", job.cluster);
+  if (job.sequence) add("--sequence", std::to_string(*job.sequence));
+  add("--precision", job.precision);
+  add("--rates", job.rates);
+  add("--memory-limit", job.memory_limit);
+  return text;
+}
+
 }  // namespace
 
 void PlanSearchQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
@@ -333,29 +352,9 @@ void PlanSearchQuestion::add_to(OptionTable& table, const FileOptions& outputs) 
 }
 
 PreparedPlanSearch::PreparedPlanSearch(PlanSearchQuestion question)
-    : asked_(std::move(question)), launched_(launched_of(asked_)), question_(plan_question(asked_.job)) {}
-
-PlanShown PreparedPlanSearch::shown(const std::string& output) const {
-  const PlanSearchArguments& job = asked_.job;
-  PlanShown shown{.network = job.network, .cluster = job.cluster};
-  if (asked_.launch.any()) {
-    shown.launched.emplace_back("--job", asked_.launch.file);
-    for (const std::string& set : asked_.launch.set) shown.launched.emplace_back("--job-set", set);
-    if (launched_) shown.said = launched_->said;
-    if (!asked_.launch.arguments.empty()) shown.launched.emplace_back("--job-args", asked_.launch.arguments);
-  }
-  if (!output.empty() && output != "-") {
-    shown.document = output;
-    shown.written = true;
-  }
-  const auto repeat = [&](const char* option, const std::string& value) {
-    if (!value.empty()) shown.repeated.emplace_back(option, value);
-  };
-  if (job.sequence) repeat("--sequence", std::to_string(*job.sequence));
-  repeat("--precision", job.precision);
-  repeat("--rates", job.rates);
-  repeat("--memory-limit", job.memory_limit);
-  return shown;
+    : asked_(std::move(question)), launched_(launched_of(asked_)), question_(plan_question(asked_.job)) {
+  question_.named = named_job(asked_);
+  if (launched_) question_.said = launched_->said;
 }
 
 PlanAnswer PreparedPlanSearch::search_all(const PlanSearchWatch& watch, const ProcessShare& share, double part) const {
@@ -398,11 +397,11 @@ FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch, const Proces
   return found;
 }
 
-std::string PreparedPlanSearch::text(const FoundPlans& found, const PlanShown& shown) const {
-  std::string text = plan_answer_text(question_, found.answer, *found.best, shown);
+std::string PreparedPlanSearch::text(const FoundPlans& found, const PlanFile& file) const {
+  std::string text = plan_answer_text(question_, found.answer, *found.best, file);
   if (launched_)
     text = launched_plan_text(*launched_, *found.best, plan_need(question_, found.best->score)) + "\n" + text;
-  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *found.best, shown);
+  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *found.best, file);
   return text;
 }
 
@@ -422,9 +421,8 @@ std::string PreparedPlanSearch::sensitivities(const FoundPlans& found, const Pla
 void PlanSearchQuestion::add_parts(const Request& request, AnswerDocument& document) {
   const PreparedPlanSearch prepared(*this);
   const FoundPlans found = prepared.search({});
-  const PlanShown shown = prepared.shown("");
   if (request.wants("plan")) {
-    document.add_json("plan", plan_answer_json(prepared.question(), found.answer, shown));
+    document.add_json("plan", plan_answer_json(prepared.question(), found.answer, {}));
   }
   if (!found.best) {
     document.status = ExitStatus::kNo;
@@ -432,7 +430,7 @@ void PlanSearchQuestion::add_parts(const Request& request, AnswerDocument& docum
     return;
   }
   if (request.wants("text")) {
-    document.add_text("text", prepared.text(found, shown) + prepared.sensitivities(found, {}));
+    document.add_text("text", prepared.text(found, {}) + prepared.sensitivities(found, {}));
   }
   if (request.wants("document")) document.add_json("document", schedule_to_json(found.best->schedule));
   if (request.wants("html")) document.add_text("html", plan_page(prepared.question(), found.answer));

@@ -61,13 +61,11 @@ class PreparedPlanSearch {
   PreparedPlanSearch& operator=(const PreparedPlanSearch&) = delete;
 
   const PlanQuestion& question() const { return question_; }
-  /// How the answer is shown, with the schedule of the best plan in the file `output`; empty or "-": in none.
-  PlanShown shown(const std::string& output) const;
 
   /// With several processes all make the same search, and each simulates some of the plans.
   FoundPlans search(const PlanSearchWatch& watch, const ProcessShare& share = {}) const;
   /// Everything that is printed about `found`, which has a best plan.
-  std::string text(const FoundPlans& found, const PlanShown& shown) const;
+  std::string text(const FoundPlans& found, const PlanFile& file) const;
   /// What fills the memory where nothing fits, what would help, and how many devices would; empty where that is not
   /// known.
   std::string closest(const FoundPlans& found, const PlanSearchWatch& watch = {}) const;

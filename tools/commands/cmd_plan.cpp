@@ -93,8 +93,9 @@ class SearchProgress {
 ExitStatus tell(OutputFiles& files, const PreparedPlanSearch& prepared, const FoundPlans& found,
                 const std::function<std::string()>& sensitivities) {
   const bool quiet = files.take_standard_output();
-  const PlanShown shown = prepared.shown(files.path("output"));
-  files.finish("json", [&] { return plan_answer_json(prepared.question(), found.answer, shown); });
+  const std::string& output = files.path("output");
+  const PlanFile file = output.empty() || output == "-" ? PlanFile{} : PlanFile{.path = output, .written = true};
+  files.finish("json", [&] { return plan_answer_json(prepared.question(), found.answer, file); });
   if (!found.best) {
     std::cerr << terminal_text(nothing_fits_text(found.answer)) << "\n";
     if (!quiet) print(prepared.closest(found));
@@ -103,7 +104,7 @@ ExitStatus tell(OutputFiles& files, const PreparedPlanSearch& prepared, const Fo
   files.finish("output", [&] { return schedule_to_json(found.best->schedule); });
   files.finish("html", [&] { return plan_page(prepared.question(), found.answer); });
   if (quiet) return ExitStatus::kDone;
-  print(prepared.text(found, shown));
+  print(prepared.text(found, file));
   print(sensitivities());
   return ExitStatus::kDone;
 }

@@ -83,9 +83,9 @@ void add_command(const char* key, const PlanCommand& command, Json& json) {
 }
 
 /// How the plan is simulated again and launched.
-void add_commands(const PlanQuestion& question, const ScoredPlan& score, const PlanShown& shown, Json& json) {
+void add_commands(const PlanQuestion& question, const ScoredPlan& score, const PlanFile& file, Json& json) {
   const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
-  add_command("simulate", simulate_command(question, plan, shown), json);
+  add_command("simulate", simulate_command(question, plan, file), json);
   if (const auto launch = launch_command(question, plan)) add_command("launch", *launch, json);
 }
 
@@ -99,7 +99,7 @@ Json rates_json(const KernelRates& rates) {
 
 }  // namespace
 
-std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanShown& shown) {
+std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanFile& file) {
   Json json{{"format", "plumbline-plan-search"},
             {"version", 1},
             {"network", question.network.name},
@@ -117,11 +117,11 @@ std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& ans
             {"cut_short", answer.cut_short},
             {"unpriced", answer.unpriced}};
   json["best"] = Json::array();
-  PlanShown each = shown;
+  PlanFile each = file;
   for (const ScoredPlan& score : answer.best) {
     json["best"].push_back(plan_to_json(score, question));
     add_commands(question, score, each, json["best"].back());
-    each.document.clear();  // only the best plan's schedule is written
+    each.path.clear();  // only the best plan's schedule is written
   }
   json["front"] = Json::array();
   for (const ScoredPlan& score : shown_front(answer.front)) json["front"].push_back(plan_to_json(score, question));

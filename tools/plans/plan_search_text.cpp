@@ -280,21 +280,21 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
   return table.to_string();
 }
 
-std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
+std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file) {
   const PipelinePlan& plan = best.score.plan;
-  const PlanCommand command = simulate_command(question, best, shown);
-  const bool document = command.text.find(" " + shell_word(shown.document) + " ") != std::string::npos;
+  const PlanCommand command = simulate_command(question, best, file);
+  const bool document = command.text.find(" " + shell_word(file.path) + " ") != std::string::npos;
   std::string text =
       "\nnext" +
-      std::string(document && !shown.written ? " (write the schedule with -o " + shell_word(shown.document) + " first)"
-                                             : "") +
+      std::string(document && !file.written ? " (write the schedule with -o " + shell_word(file.path) + " first)"
+                                            : "") +
       ":\n";
   text += "  " + (command.refused.empty() ? command.text : "no simulation: " + command.refused) + "\n";
   if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
-    text += "  plumbline train " + shell_word(shown.document) + " --network " + shell_word(shown.network) +
+    text += "  plumbline train " + shell_word(file.path) + " --network " + shell_word(question.network_name) +
             " --partition " + to_string(plan.partition) + " --samples " +
             std::to_string(plan.parallelism.microbatch_size) +
-            (shown.written ? "" : "  # -o " + shell_word(shown.document) + " writes it") + "\n";
+            (file.written ? "" : "  # -o " + shell_word(file.path) + " writes it") + "\n";
   }
   return text;
 }
@@ -352,7 +352,7 @@ std::string cost_line(const PlanQuestion& question, const ScoredPlan& score) {
 }
 
 std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
-                             const PlanShown& shown) {
+                             const PlanFile& file) {
   std::string text = figures(question, answer, best) + "\n" + stages_table(question, best);
   if (answer.best.size() > 1) {
     text += "\nbest plan of each kind\n" + plans_table(question, answer.best, answer.best.size());
@@ -365,7 +365,7 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
       text += "... and " + std::to_string(front.size() - kMostFront) + " more; --json lists all\n";
     }
   }
-  return text + commands(question, best, shown);
+  return text + commands(question, best, file);
 }
 
 std::string nothing_fits_text(const PlanAnswer& answer) {
@@ -391,25 +391,25 @@ std::string guide_part(const std::string& guide, std::string_view title) {
   return guide.substr(begin, end == std::string::npos ? end : end + 1 - begin);
 }
 
-std::string guide_of(const SimulatedPlan& best, const std::vector<LayerCounts>& stages, const PlanShown& shown) {
+std::string guide_of(const SimulatedPlan& best, const std::vector<LayerCounts>& stages, const PlanFile& file) {
   std::vector<std::int64_t> decoders;
   for (const LayerCounts& stage : stages) decoders.push_back(static_cast<std::int64_t>(stage.decoders));
   try {
-    const std::string written = shown.written ? "" : "  # after -o " + shell_word(shown.document);
+    const std::string written = file.written ? "" : "  # after -o " + shell_word(file.path);
     return schedule_guide(best.schedule, decoders,
-                          "plumbline convert " + shell_word(shown.document) + " schedule.csv" + written);
+                          "plumbline convert " + shell_word(file.path) + " schedule.csv" + written);
   } catch (const Error& error) {
     return "\nPyTorch (torch.distributed.pipelining)\n  no: " + std::string(error.what()) + "\n";
   }
 }
 
 /// The launch for the system that the plan is for, or why there is none.
-void add_launch(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown, TextStream& out) {
+void add_launch(const PlanQuestion& question, const SimulatedPlan& best, TextStream& out) {
   const auto command = launch_command(question, best);
   if (!command) return;
-  if (shown.said) {
-    const PlanCommand changes = launch_changes_text(*shown.said, question, best);
-    out << "\n" << question.runtime->title << ": change in " << shown.said->settings.source() << "\n";
+  if (question.said) {
+    const PlanCommand changes = launch_changes_command(*question.said, question, best);
+    out << "\n" << question.runtime->title << ": change in " << question.said->settings.source() << "\n";
     out << (changes.refused.empty() ? changes.text : "  no: " + changes.refused + "\n");
     if (changes.refused.empty() || !command->refused.empty()) return;
   }
@@ -437,19 +437,19 @@ void add_megatron(const PlanQuestion& question, const SimulatedPlan& best, TextS
 
 }  // namespace
 
-std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
+std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file) {
   const PipelinePlan& plan = best.score.plan;
   const std::string_view name = question.runtime == nullptr ? "" : question.runtime->name;
   const std::vector<LayerCounts> stages = layer_counts(question.network, plan.partition);
-  const std::string guide = guide_of(best, stages, shown);
+  const std::string guide = guide_of(best, stages, file);
   TextStream out;
   out << plan.schedule << ": " << plan.places << " devices, " << plan.partition.num_stages() << " stages, "
       << plan.microbatches << " microbatches\n";
   const bool torch = name == "pytorch" || name == "torchtitan";
   if (torch || name.empty()) out << guide_part(guide, "PyTorch");
   if (name.empty()) add_megatron(question, best, out);
-  add_launch(question, best, shown, out);
-  if (name == "deepspeed" && !shown.said) add_pipeline_module(plan, out);
+  add_launch(question, best, out);
+  if (name == "deepspeed" && !question.said) add_pipeline_module(plan, out);
   if (torch || name.empty()) out << guide_part(guide, "Transfers");
   const Parallelism& job = plan.parallelism;
   out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.length() << ", dp " << job.data
