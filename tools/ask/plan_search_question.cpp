@@ -384,56 +384,54 @@ PlanAnswer PreparedPlanSearch::search_all(const PlanSearchWatch& watch, const Pr
   });
 }
 
-FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare& share) const {
+void PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare& share) {
   const double kept = (asked_.front ? kFrontShare : 0) + (asked_.explain ? kSensitivityShare : 0);
-  FoundPlans found{.answer = search_all(watch, share, 1 - kept), .best = {}};
+  answer_ = search_all(watch, share, 1 - kept);
   if (asked_.front) {
     PlanEffort fewer = effort_of(asked_.job, watch, "plan: fewer devices", kFrontShare);
     fewer.most_simulations = std::min(fewer.most_simulations, kFrontSimulations);
     const SharedTrials shared_too(share, fewer);
-    found.answer.front = search_front(question_.job, question_.ranges, fewer, found.answer.front);
+    answer_.front = search_front(question_.job, question_.ranges, fewer, answer_.front);
   }
-  if (!found.answer.best.empty()) found.best = simulate_plan(found.answer.best.front().plan, question_.job.price);
-  return found;
+  if (!answer_.best.empty()) best_ = simulate_plan(answer_.best.front().plan, question_.job.price);
 }
 
-std::string PreparedPlanSearch::text(const FoundPlans& found, const PlanFile& file) const {
-  std::string text = plan_answer_text(question_, found.answer, *found.best, file);
-  if (launched_)
-    text = launched_plan_text(*launched_, *found.best, plan_need(question_, found.best->score)) + "\n" + text;
-  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *found.best, file);
+std::string PreparedPlanSearch::text(const PlanFile& file) const {
+  std::string text = plan_answer_text(question_, answer_, *best_, file);
+  if (launched_) text = launched_plan_text(*launched_, *best_, plan_need(question_, best_->score)) + "\n" + text;
+  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *best_, file);
   return text;
 }
 
-std::string PreparedPlanSearch::closest(const FoundPlans& found, const PlanSearchWatch& watch) const {
-  if (!found.answer.closest) return "";
+std::string PreparedPlanSearch::closest(const PlanSearchWatch& watch) const {
+  if (!answer_.closest) return "";
   const PlanEffort effort = effort_of(asked_.job, watch, "plan: more devices", kDevicesShare);
-  return closest_plan_text(question_, asked_.job, *found.answer.closest) +
+  return closest_plan_text(question_, asked_.job, *answer_.closest) +
          enough_devices_text(asked_.job, question_, effort.stop);
 }
 
-std::string PreparedPlanSearch::sensitivities(const FoundPlans& found, const PlanSearchWatch& watch) const {
+std::string PreparedPlanSearch::sensitivities(const PlanSearchWatch& watch) const {
   if (!asked_.explain) return "";
   const PlanEffort effort = effort_of(asked_.job, watch, "plan: sensitivities", kSensitivityShare);
-  return "\n" + sensitivities_text(plan_sensitivities(question_, *found.best, effort), found.best->score.step_ns);
+  return "\n" + sensitivities_text(plan_sensitivities(question_, *best_, effort), best_->score.step_ns);
 }
 
 void PlanSearchQuestion::add_parts(const Request& request, AnswerDocument& document) {
-  const PreparedPlanSearch prepared(*this);
-  const FoundPlans found = prepared.search({});
+  PreparedPlanSearch prepared(*this);
+  prepared.search({});
   if (request.wants("plan")) {
-    document.add_json("plan", plan_answer_json(prepared.question(), found.answer, {}));
+    document.add_json("plan", plan_answer_json(prepared.question(), prepared.found(), {}));
   }
-  if (!found.best) {
+  if (!prepared.best()) {
     document.status = ExitStatus::kNo;
-    document.findings.push_back(nothing_fits_text(found.answer));
+    document.findings.push_back(nothing_fits_text(prepared.found()));
     return;
   }
   if (request.wants("text")) {
-    document.add_text("text", prepared.text(found, {}) + prepared.sensitivities(found, {}));
+    document.add_text("text", prepared.text({}) + prepared.sensitivities({}));
   }
-  if (request.wants("document")) document.add_json("document", schedule_to_json(found.best->schedule));
-  if (request.wants("html")) document.add_text("html", plan_page(prepared.question(), found.answer));
+  if (request.wants("document")) document.add_json("document", schedule_to_json(prepared.best()->schedule));
+  if (request.wants("html")) document.add_text("html", plan_page(prepared.question(), prepared.found()));
 }
 
 }  // namespace plumb
