@@ -27,7 +27,6 @@
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/launch_text.hpp"
 #include "tools/tables/timeline_text.hpp"
-#include "tools/tables/what_if.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/terminal.hpp"
 

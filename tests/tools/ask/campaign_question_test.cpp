@@ -5,7 +5,7 @@
 
 #include "models/ground/presets.hpp"
 #include "tests/support/error_message.hpp"
-#include "tools/campaign/campaign_tables.hpp"
+#include "tools/campaign/campaign_answer.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
