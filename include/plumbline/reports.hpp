@@ -18,6 +18,5 @@
 #include "tools/tables/profile_text.hpp"
 #include "tools/tables/text_timeline.hpp"
 #include "tools/tables/timeline_text.hpp"
-#include "tools/tables/what_if.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"

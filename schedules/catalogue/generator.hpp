@@ -24,7 +24,7 @@ void require(bool ok, std::string_view name, const std::string& rule);
 /// Throws unless one chunk per device (or none named) was asked for.
 void require_one_chunk(std::string_view name, const ScheduleParams& params);
 
-/// The option's value, `choices.begin()[0]` when not given. Throws `Error` for a value that is not among `choices`.
+/// The option's value, which the table of the schedule's options allows; the first of `choices` when not given.
 std::string choice(std::string_view name, const ScheduleParams& params, const std::string& key,
                    std::initializer_list<std::string_view> choices);
 

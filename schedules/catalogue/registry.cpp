@@ -16,13 +16,15 @@ namespace plumb {
 
 namespace {
 
-/// Values are checked by the generator, which knows the size.
-void check_option_names(const ScheduleSpec& spec, const ScheduleParams& params) {
+/// What depends on the size is checked by the generator.
+void check_schedule_options(const ScheduleSpec& spec, const ScheduleParams& params) {
   const std::vector<NamedOption> known = spec.all_options();
   for (const auto& [key, value] : params.options) {
     if (key == kCopyShares) continue;  // why it is none of a schedule's is said where copies are made
     require(!known.empty(), spec.name, "has no options, found '" + key + "'");
-    option_named(known, key, "option of " + std::string(spec.name));
+    const NamedOption& option = option_named(known, key, "option of " + std::string(spec.name));
+    require(allows_value(option, value), spec.name,
+            "option " + key + ": expected " + expected_values(option) + ", found '" + value + "'");
   }
 }
 
@@ -96,7 +98,7 @@ Schedule generate(std::string_view name, const ScheduleParams& params) {
   constexpr std::int64_t kMostDevices = 65536;
   constexpr std::int64_t kMostStages = std::int64_t{1} << 20;
   const ScheduleSpec& spec = schedule_named(name);
-  check_option_names(spec, params);
+  check_schedule_options(spec, params);
   check_in(spec, "num_devices", params.num_devices, 1, kMostDevices);
   check_in(spec, "num_microbatches", params.num_microbatches, 1, kMostMicrobatches);
   check_in(spec, "chunks per device", params.chunks, 0, kMostStages / params.num_devices);

@@ -5,7 +5,7 @@
 #include "tools/formats/schedule_guide.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/parse_range.hpp"
-#include "tools/tables/what_if.hpp"
+#include "tools/tables/timeline_text.hpp"
 #include "tools/terminal/words.hpp"
 
 /// What follows the first letter is a value of an option of the kind that the letter names, or is refused.

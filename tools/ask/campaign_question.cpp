@@ -437,7 +437,7 @@ void CampaignQuestion::add_to(OptionTable& options) {
              "with --mtbf and --market: seeds, one after another (default 1)")
       .text("price", price, "X|RANGE", "of a node and hour, in any money");
   options.group("Rules")
-      .text("rules", rules, "NAMES",
+      .text("rules", rule_names, "NAMES",
             "rules with commas, or all (the default; not those that change the job); see `plumbline campaign --list`")
       .words(rule_words())
       .texts("rule-opt", rule_options, "KEY=VALUE",
@@ -452,7 +452,7 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .whole("chunks,v", size.chunks, {.least = 1, .most = 1'000}, "stages per device, where the schedule has several")
       .texts("opt", size.options, "KEY=VALUE", "an option of the schedule");
   costs.add_to(options);
-  add_messages_to(options, messages);
+  add_messages_to(options, rules);
 }
 
 CampaignQuestion::Values CampaignQuestion::values() const {
@@ -529,7 +529,7 @@ std::unique_ptr<LayoutSource> CampaignQuestion::source_of(std::int32_t most_node
   if (!costs.job.tensor_by_rank.empty()) {
     throw Error("campaign: --tp-by-rank: layouts have several lengths, expected --tp");
   }
-  LaidOutJob job{.schedule = names.front(), .size = size, .costs = costs, .rules = messages};
+  LaidOutJob job{.schedule = names.front(), .size = size, .costs = costs, .rules = rules};
   job.microbatches = *size.microbatches;
   job.most_nodes = most_nodes;
   if (!lengths.empty()) {
@@ -556,7 +556,7 @@ std::optional<CampaignSweep> CampaignQuestion::swept() const {
   for (const GivenRuleOption& given : given_rule_options(rule_options)) {
     if (given.value.find("..") == std::string::npos && given.value.find(',') == std::string::npos) continue;
     std::vector<double> values = swept_values(given.value, "--rule-opt " + given.key, {.least = 0, .most = 1e9}, false);
-    if (values.size() > 1) found.push_back(sweep_of_rules(given, std::move(values), chosen_rules(rules)));
+    if (values.size() > 1) found.push_back(sweep_of_rules(given, std::move(values), chosen_rules(rule_names)));
   }
   if (found.empty()) return {};
   if (found.size() > 1) {
@@ -588,7 +588,7 @@ CampaignAnswer CampaignQuestion::answer() const {
 }
 
 CampaignAnswer CampaignQuestion::answer(const Values& values) const {
-  const std::vector<CampaignRuleSpec> chosen = chosen_rules(rules);
+  const std::vector<CampaignRuleSpec> chosen = chosen_rules(rule_names);
   check_option_names(chosen, values.rule_options);
   std::vector<CampaignProblem> all = problems(values);
   std::int32_t most = 0;

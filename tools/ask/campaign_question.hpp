@@ -94,13 +94,13 @@ struct CampaignQuestion {
   std::optional<double> interval_seconds;
   std::optional<std::int64_t> seed;
   std::optional<std::int64_t> runs;
-  std::string rules;
+  std::string rule_names;                 ///< with commas; empty: all
   std::vector<std::string> rule_options;  ///< "key=value" or "rule.key=value"
   std::string layouts;
   std::string lengths;
   ScheduleArguments size;
   CostArguments costs;
-  RunRules messages;
+  RunRules rules;
 
   /// Declares the options; this object must outlive the table.
   void add_to(OptionTable& options);

@@ -114,16 +114,14 @@ class PlansOfJobs {
     }
     const GivenFiles named(FileReach::kRegular);
     try {
-      const PreparedPlanSearch prepared(std::move(question));
-      const FoundPlans plans = prepared.search({});
-      if (!plans.best) return {.refused = nothing_fits_text(plans.answer)};
-      const ScoredPlan& score = plans.best->score;
-      PlanShown shown = prepared.shown("");
-      shown.document = {};
+      PreparedPlanSearch plans(std::move(question));
+      plans.search({});
+      if (!plans.best()) return {.refused = nothing_fits_text(plans.found())};
+      const ScoredPlan& score = plans.best()->score;
       return {.step_ns = score.step_ns,
               .devices = score.plan.num_devices(),
               .plan = plan_line(score.plan),
-              .command = simulate_command(prepared.question(), *plans.best, shown).text,
+              .command = simulate_command(plans.question(), *plans.best(), {.path = {}}).text,
               .refused = {}};
     } catch (const Error& error) {
       return {.refused = error.what()};

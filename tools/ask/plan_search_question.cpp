@@ -321,6 +321,25 @@ std::optional<LaunchedPlan> launched_of(PlanSearchQuestion& question) {
   return launched_plan(question.launch.settings(), question.job);
 }
 
+/// The options by which `simulate` means the job of `question`: " --network llama3-8b --cluster h100-1x8".
+std::string named_job(const PlanSearchQuestion& question) {
+  std::string text;
+  const auto add = [&text](const char* option, const std::string& value) {
+    if (!value.empty()) text += std::string(" ") + option + " " + shell_word(value);
+  };
+  const PlanSearchArguments& job = question.job;
+  add("--job", question.launch.file);
+  for (const std::string& set : question.launch.set) add("--job-set", set);
+  add("--job-args", question.launch.arguments);
+  add("--network", job.network);
+  add("--cluster", job.cluster);
+  if (job.sequence) add("--sequence", std::to_string(*job.sequence));
+  add("--precision", job.precision);
+  add("--rates", job.rates);
+  add("--memory-limit", job.memory_limit);
+  return text;
+}
+
 }  // namespace
 
 void PlanSearchQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
@@ -333,29 +352,9 @@ void PlanSearchQuestion::add_to(OptionTable& table, const FileOptions& outputs) 
 }
 
 PreparedPlanSearch::PreparedPlanSearch(PlanSearchQuestion question)
-    : asked_(std::move(question)), launched_(launched_of(asked_)), question_(plan_question(asked_.job)) {}
-
-PlanShown PreparedPlanSearch::shown(const std::string& output) const {
-  const PlanSearchArguments& job = asked_.job;
-  PlanShown shown{.network = job.network, .cluster = job.cluster};
-  if (asked_.launch.any()) {
-    shown.launched.emplace_back("--job", asked_.launch.file);
-    for (const std::string& set : asked_.launch.set) shown.launched.emplace_back("--job-set", set);
-    if (launched_) shown.said = launched_->said;
-    if (!asked_.launch.arguments.empty()) shown.launched.emplace_back("--job-args", asked_.launch.arguments);
-  }
-  if (!output.empty() && output != "-") {
-    shown.document = output;
-    shown.written = true;
-  }
-  const auto repeat = [&](const char* option, const std::string& value) {
-    if (!value.empty()) shown.repeated.emplace_back(option, value);
-  };
-  if (job.sequence) repeat("--sequence", std::to_string(*job.sequence));
-  repeat("--precision", job.precision);
-  repeat("--rates", job.rates);
-  repeat("--memory-limit", job.memory_limit);
-  return shown;
+    : asked_(std::move(question)), launched_(launched_of(asked_)), question_(plan_question(asked_.job)) {
+  question_.named = named_job(asked_);
+  if (launched_) question_.said = launched_->said;
 }
 
 PlanAnswer PreparedPlanSearch::search_all(const PlanSearchWatch& watch, const ProcessShare& share, double part) const {
@@ -385,61 +384,58 @@ PlanAnswer PreparedPlanSearch::search_all(const PlanSearchWatch& watch, const Pr
   });
 }
 
-FoundPlans PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare& share) const {
+void PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare& share) {
   const double kept = (asked_.front ? kFrontShare : 0) + (asked_.explain ? kSensitivityShare : 0);
-  FoundPlans found{.answer = search_all(watch, share, 1 - kept), .best = {}};
+  answer_ = search_all(watch, share, 1 - kept);
   if (asked_.front) {
     PlanEffort fewer = effort_of(asked_.job, watch, "plan: fewer devices", kFrontShare);
     fewer.most_simulations = std::min(fewer.most_simulations, kFrontSimulations);
     const SharedTrials shared_too(share, fewer);
-    found.answer.front = search_front(question_.job, question_.ranges, fewer, found.answer.front);
+    answer_.front = search_front(question_.job, question_.ranges, fewer, answer_.front);
   }
   if (!asked_.job.planners.empty()) {
-    found.answer.planner_ns =
+    answer_.planner_ns =
         planner_steps(planner_seeds(question_.job, question_.ranges, watch.stop), question_.job.price);
   }
-  if (!found.answer.best.empty()) found.best = simulate_plan(found.answer.best.front().plan, question_.job.price);
-  return found;
+  if (!answer_.best.empty()) best_ = simulate_plan(answer_.best.front().plan, question_.job.price);
 }
 
-std::string PreparedPlanSearch::text(const FoundPlans& found, const PlanShown& shown) const {
-  std::string text = plan_answer_text(question_, found.answer, *found.best, shown);
-  if (launched_)
-    text = launched_plan_text(*launched_, *found.best, plan_need(question_, found.best->score)) + "\n" + text;
-  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *found.best, shown);
+std::string PreparedPlanSearch::text(const PlanFile& file) const {
+  std::string text = plan_answer_text(question_, answer_, *best_, file);
+  if (launched_) text = launched_plan_text(*launched_, *best_, plan_need(question_, best_->score)) + "\n" + text;
+  if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *best_, file);
   return text;
 }
 
-std::string PreparedPlanSearch::closest(const FoundPlans& found, const PlanSearchWatch& watch) const {
-  if (!found.answer.closest) return "";
+std::string PreparedPlanSearch::closest(const PlanSearchWatch& watch) const {
+  if (!answer_.closest) return "";
   const PlanEffort effort = effort_of(asked_.job, watch, "plan: more devices", kDevicesShare);
-  return closest_plan_text(question_, asked_.job, *found.answer.closest) +
+  return closest_plan_text(question_, asked_.job, *answer_.closest) +
          enough_devices_text(asked_.job, question_, effort.stop);
 }
 
-std::string PreparedPlanSearch::sensitivities(const FoundPlans& found, const PlanSearchWatch& watch) const {
+std::string PreparedPlanSearch::sensitivities(const PlanSearchWatch& watch) const {
   if (!asked_.explain) return "";
   const PlanEffort effort = effort_of(asked_.job, watch, "plan: sensitivities", kSensitivityShare);
-  return "\n" + sensitivities_text(plan_sensitivities(question_, *found.best, effort), found.best->score.step_ns);
+  return "\n" + sensitivities_text(plan_sensitivities(question_, *best_, effort), best_->score.step_ns);
 }
 
 void PlanSearchQuestion::add_parts(const Request& request, AnswerDocument& document) {
-  const PreparedPlanSearch prepared(*this);
-  const FoundPlans found = prepared.search({});
-  const PlanShown shown = prepared.shown("");
+  PreparedPlanSearch prepared(*this);
+  prepared.search({});
   if (request.wants("plan")) {
-    document.add_json("plan", plan_answer_json(prepared.question(), found.answer, shown));
+    document.add_json("plan", plan_answer_json(prepared.question(), prepared.found(), {}));
   }
-  if (!found.best) {
+  if (!prepared.best()) {
     document.status = ExitStatus::kNo;
-    document.findings.push_back(nothing_fits_text(found.answer));
+    document.findings.push_back(nothing_fits_text(prepared.found()));
     return;
   }
   if (request.wants("text")) {
-    document.add_text("text", prepared.text(found, shown) + prepared.sensitivities(found, {}));
+    document.add_text("text", prepared.text({}) + prepared.sensitivities({}));
   }
-  if (request.wants("document")) document.add_json("document", schedule_to_json(found.best->schedule));
-  if (request.wants("html")) document.add_text("html", plan_page(prepared.question(), found.answer));
+  if (request.wants("document")) document.add_json("document", schedule_to_json(prepared.best()->schedule));
+  if (request.wants("html")) document.add_text("html", plan_page(prepared.question(), prepared.found()));
 }
 
 }  // namespace plumb

@@ -47,12 +47,7 @@ struct PlanSearchWatch {
   std::function<void(const char* phase, const PlanProgress& so_far)> progress = [](const char*, const auto&) {};
 };
 
-struct FoundPlans {
-  PlanAnswer answer;
-  std::optional<SimulatedPlan> best;  ///< empty: nothing fits in memory
-};
-
-/// A search, read and checked, and ready to be run.
+/// A search, read and checked, and then what it found.
 class PreparedPlanSearch {
  public:
   /// Throws `Error` for whatever is missing or does not fit together, and for a launch file that cannot run.
@@ -61,18 +56,20 @@ class PreparedPlanSearch {
   PreparedPlanSearch& operator=(const PreparedPlanSearch&) = delete;
 
   const PlanQuestion& question() const { return question_; }
-  /// How the answer is shown, with the schedule of the best plan in the file `output`; empty or "-": in none.
-  PlanShown shown(const std::string& output) const;
 
   /// With several processes all make the same search, and each simulates some of the plans.
-  FoundPlans search(const PlanSearchWatch& watch, const ProcessShare& share = {}) const;
-  /// Everything that is printed about `found`, which has a best plan.
-  std::string text(const FoundPlans& found, const PlanShown& shown) const;
+  void search(const PlanSearchWatch& watch, const ProcessShare& share = {});
+  const PlanAnswer& found() const { return answer_; }
+  /// The best plan; none: nothing fits in memory.
+  const std::optional<SimulatedPlan>& best() const { return best_; }
+
+  /// Everything that is printed about the best plan, which there is.
+  std::string text(const PlanFile& file) const;
   /// What fills the memory where nothing fits, what would help, and how many devices would; empty where that is not
   /// known.
-  std::string closest(const FoundPlans& found, const PlanSearchWatch& watch = {}) const;
+  std::string closest(const PlanSearchWatch& watch = {}) const;
   /// Which resource limits the best plan, with a line break before; empty unless the question asks for it.
-  std::string sensitivities(const FoundPlans& found, const PlanSearchWatch& watch) const;
+  std::string sensitivities(const PlanSearchWatch& watch) const;
 
  private:
   /// Plans that surely fit, and faster ones that are tight, in a `part` of the time.
@@ -81,6 +78,8 @@ class PreparedPlanSearch {
   PlanSearchQuestion asked_;
   std::optional<LaunchedPlan> launched_;
   PlanQuestion question_;
+  PlanAnswer answer_;
+  std::optional<SimulatedPlan> best_;
 };
 
 }  // namespace plumb

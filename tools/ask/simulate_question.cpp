@@ -27,7 +27,6 @@
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/launch_text.hpp"
 #include "tools/tables/timeline_text.hpp"
-#include "tools/tables/what_if.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/terminal.hpp"
 
@@ -114,77 +113,74 @@ void SimulateQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
 
 bool is_drawn(const Schedule& schedule) { return action_count(schedule) <= kMostDrawnActions; }
 
-PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(question)) {
+PreparedJob::PreparedJob(SimulateQuestion asked) : question(std::move(asked)) {
   with_held_notes([this] { prepare(); });
 }
 
 void PreparedJob::prepare() {
-  SimulateQuestion& asked = question_;
+  SimulateQuestion& asked = question;
   take_launch_file(asked);
-  answer_.name = only_name(asked);
+  name = only_name(asked);
   asked.costs.job.take_recompute(asked.size.recompute);
   if (!asked.launch.any()) asked.costs.assume_where_missing();
   if (asked.launch.any()) {
-    answer_.launched = asked.launch.read();
-    apply_launch(*answer_.launched, {answer_.name, asked.size, asked.costs, asked.rules});
+    launched = asked.launch.read();
+    apply_launch(*launched, {name, asked.size, asked.costs, asked.rules});
   }
-  check_schedule_name(answer_.name);
-  asked.size.assume_size(answer_.name);
-  source_ = load_costs(asked.costs);
+  check_schedule_name(name);
+  asked.size.assume_size(name);
+  source = load_costs(asked.costs);
   const auto devices = static_cast<std::int32_t>(asked.size.devices.value_or(1));
-  asked.costs.enlarge_cluster(source_, devices);
-  answer_.run.schedule = load_schedule(answer_.name, asked.size, search_goal(asked.costs, source_, devices));
-  if (is_schedule_file(answer_.name)) {
-    answer_.violations = check_schedule(answer_.run.schedule);
-    if (!answer_.violations.empty()) return;
+  asked.costs.enlarge_cluster(source, devices);
+  run.schedule = load_schedule(name, asked.size, search_goal(asked.costs, source, devices));
+  if (is_schedule_file(name)) {
+    violations = check_schedule(run.schedule);
+    if (!violations.empty()) return;
   }
-  asked.costs.enlarge_cluster(source_, answer_.run.schedule.num_devices);
-  PricedPipeline priced = price(source_, answer_.run.schedule);
-  answer_.run = prepare_run(std::move(answer_.run.schedule), std::move(priced), source_, asked.rules);
-  note_missing_schedule(answer_.run.rules.runtime, answer_.name);
-  if (asked.peak && answer_.run.costs().memory.empty()) {
+  asked.costs.enlarge_cluster(source, run.schedule.num_devices);
+  PricedPipeline priced = price(source, run.schedule);
+  run = prepare_run(std::move(run.schedule), std::move(priced), source, asked.rules);
+  note_missing_schedule(run.rules.runtime, name);
+  if (asked.peak && run.costs().memory.empty()) {
     throw Error("--peak: abstract costs have no tensors, expected --network NAME or --profile FILE");
   }
-  answer_.limit = parse_memory_limit(asked.costs, answer_.run.costs(), answer_.run.schedule);
+  limit = parse_memory_limit(asked.costs, run.costs(), run.schedule);
 }
 
-PredictedJob PreparedJob::predict(const PredictionUse& use) {
-  answer_.run = with_order(std::move(answer_.run), question_.order);
+PreparedJob& PreparedJob::predict(const PredictionUse& use) {
+  run = with_order(std::move(run), question.order);
   simulate_prepared(use);
-  answer_.findings = memory_findings(answer_.timeline, answer_.limit);
-  if (use.tables && answer_.run.priced.rates && !answer_.findings.empty()) {
-    const TightJob job{answer_.name, question_.size, source_, answer_.limit, answer_.run.rules};
-    answer_.relief = relief_text(memory_reliefs(job, answer_.run.schedule, answer_.timeline));
+  findings = memory_findings(timeline, limit);
+  if (use.tables && run.priced.rates && !findings.empty()) {
+    const TightJob job{name, question.size, source, limit, run.rules};
+    relief = relief_text(memory_reliefs(job, run.schedule, timeline));
   }
-  return std::move(answer_);
+  return *this;
 }
 
 /// A summary jumps over steady states; every other question needs the whole program.
 void PreparedJob::simulate_prepared(const PredictionUse& use) {
-  const PreparedRun& run = answer_.run;
   SimOptions options = run.rules.simulation(run.schedule);
-  const bool spans = use.spans || use.reports || question_.critical_path;
+  const bool spans = use.spans || use.reports || question.critical_path;
   const bool has_tensors = !run.costs().memory.empty() && run.costs().memory_units_per_one == 0;
-  options.peak_composition = question_.peak || (has_tensors && spans && (run.priced.rates || use.reports));
+  options.peak_composition = question.peak || (has_tensors && spans && (run.priced.rates || use.reports));
   options.spans = spans;
   options.memory_curve = spans;
   options.stash_curve = use.reports && !has_tensors;
   options.on_full_run = note_long_run;
-  const bool delays = counts_delays(question_.delays, run.schedule);
-  const bool whole = spans || question_.peak || !question_.what_if.empty();
+  const bool delays = counts_delays(question.delays, run.schedule);
+  const bool whole = spans || question.peak || !question.what_if.empty();
   std::optional<Program> program;
   if (whole || delays) {
     program = program_of(run, options);
     options.on_full_run = nullptr;
   }
   std::vector<WhatIf> changes;
-  for (const std::string& text : question_.what_if) changes.push_back(parse_what_if(text));
-  Timeline& timeline = answer_.timeline;
-  timeline =
-      whole ? plumb::predict(run, *program, answer_.limit, options) : plumb::predict(run, answer_.limit, options);
-  if (!changes.empty()) answer_.what_if = what_if_text(*program, options, timeline.makespan, changes);
+  for (const std::string& text : question.what_if) changes.push_back(parse_what_if(text));
+  timeline = whole ? plumb::predict(run, *program, limit, options) : plumb::predict(run, limit, options);
+  if (!changes.empty()) what_if = what_if_text(*program, options, timeline.makespan, changes);
   if (delays) timeline.delays = stage_delays(run.schedule, *program);
-  const bool is_listed = !is_schedule_file(answer_.name) && question_.order == OrderRule::kFixed;
+  const bool is_listed = !is_schedule_file(name) && question.order == OrderRule::kFixed;
   if (is_listed) timeline.search = searched_span(run.schedule, timeline.base);
 }
 
@@ -209,29 +205,26 @@ SimulateQuestion simulate_question(const Request& request) {
   return reader.question;
 }
 
-std::string prediction_text(const PredictedJob& job, const SimulateQuestion& question,
-                            const std::optional<TextTimelineOptions>& drawn) {
-  const Timeline& timeline = job.timeline;
-  std::string text = job.launched ? launch_text(*job.launched) + "\n" : "";
+std::string PreparedJob::text(const std::optional<TextTimelineOptions>& drawn) const {
+  std::string text = launched ? launch_text(*launched) + "\n" : "";
   text += figures_text(timeline) + "\n" + devices_text(timeline);
   if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
   if (question.delays) text += "\n" + delay_histogram_text(timeline.delays);
   if (question.peak) text += "\n" + peaks_text(timeline);
   if (question.critical_path) text += "\n" + critical_path_text(timeline);
-  if (!job.what_if.empty()) text += "\n" + job.what_if;
+  if (!what_if.empty()) text += "\n" + what_if;
   if (drawn) text += "\n" + text_timeline(timeline, *drawn);
-  if (!job.run.priced.rates) return text;
-  text += "\n" + fit_text(timeline, *job.run.priced.rates);
-  if (job.launched) text += "\n" + launch_notes_text(*job.launched);
-  if (!job.relief.empty()) text += "\n" + job.relief;
+  if (!run.priced.rates) return text;
+  text += "\n" + fit_text(timeline, *run.priced.rates);
+  if (launched) text += "\n" + launch_notes_text(*launched);
+  if (!relief.empty()) text += "\n" + relief;
   return text;
 }
 
 namespace {
 
-/// What `request` wants of the job, which `question` asked for.
-void add_job(const PredictedJob& job, const SimulateQuestion& question, const Request& request,
-             AnswerDocument& document) {
+/// What `request` wants of the simulated job.
+void add_job(const PreparedJob& job, const Request& request, AnswerDocument& document) {
   if (request.wants("summary")) document.add_json("summary", timeline_to_json(job.timeline, true));
   if (request.wants("timeline")) {
     document.add_pieces("timeline", [&](const TextSink& sink) { write_timeline_json(job.timeline, false, sink); });
@@ -242,14 +235,13 @@ void add_job(const PredictedJob& job, const SimulateQuestion& question, const Re
   }
   if (request.wants("text")) {
     const bool drawn = is_drawn(job.run.schedule);
-    document.add_text(
-        "text", prediction_text(job, question,
-                                drawn ? std::optional(TextTimelineOptions{.columns = kDefaultColumns}) : std::nullopt));
+    document.add_text("text",
+                      job.text(drawn ? std::optional(TextTimelineOptions{.columns = kDefaultColumns}) : std::nullopt));
   }
   if (request.wants("document")) document.add_json("document", schedule_to_json(job.run.schedule));
   for (const ReportFormat& format : report_formats()) {
     if (!request.wants(format.name)) continue;
-    const std::string file = format.make({.steps = {&job.timeline, 1}, .style = question.style});
+    const std::string file = format.make({.steps = {&job.timeline, 1}, .style = job.question.style});
     format.is_binary ? document.add_bytes(format.name, file) : document.add_text(format.name, file);
   }
 }
@@ -263,9 +255,9 @@ std::vector<std::string_view> SimulateQuestion::parts() {
 }
 
 void SimulateQuestion::add_parts(const Request& request, AnswerDocument& document) {
-  PreparedJob prepared(*this);
-  if (!prepared.violations().empty()) {
-    document.refuse(prepared.name(), prepared.violations());
+  PreparedJob job(*this);
+  if (!job.violations.empty()) {
+    document.refuse(job.name, job.violations);
     return;
   }
   const bool text = request.wants("text");
@@ -273,14 +265,13 @@ void SimulateQuestion::add_parts(const Request& request, AnswerDocument& documen
       request.want, [](const std::string& part) { return part != "summary" && part != "text" && part != "document"; });
   for (const ReportFormat& format : report_formats()) {
     if (format.limit != nullptr && request.wants(format.name)) {
-      check_report(*format.limit, static_cast<std::size_t>(least_spans(prepared.schedule())), true);
+      check_report(*format.limit, static_cast<std::size_t>(least_spans(job.run.schedule)), true);
     }
   }
-  const PredictedJob job =
-      prepared.predict({.spans = text && is_drawn(prepared.schedule()), .reports = reports, .tables = text});
+  job.predict({.spans = text && is_drawn(job.run.schedule), .reports = reports, .tables = text});
   for (const std::string& finding : job.findings) document.findings.push_back(job.name + ": " + finding);
   if (!job.findings.empty()) document.status = ExitStatus::kNo;
-  add_job(job, *this, request, document);
+  add_job(job, request, document);
 }
 
 }  // namespace plumb

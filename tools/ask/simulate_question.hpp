@@ -60,48 +60,37 @@ struct PredictionUse {
   bool tables = false;   ///< tables are printed: they say what would help a job that does not fit
 };
 
-/// A simulated job.
-struct PredictedJob {
-  std::string name;                   ///< of the schedule, as asked for
-  std::vector<Violation> violations;  ///< of a schedule from a file; not empty: nothing was simulated
-  std::optional<LaunchJob> launched;  ///< with `launch`
-  PreparedRun run;                    ///< what was simulated, with the order that was decided
-  MemoryLimit limit;
-  Timeline timeline;                  ///< with the needs or limits of every device filled in
-  std::string what_if;                ///< a table; empty without `what_if`
-  std::string relief;                 ///< a table of what would help; empty where the job fits, or none was asked for
-  std::vector<std::string> findings;  ///< a line per device that does not fit in memory
-};
-
-/// The tables that answer `question`, the launch file's part included; a drawing where the spans are known and
-/// `drawn` says how.
-std::string prediction_text(const PredictedJob& job, const SimulateQuestion& question,
-                            const std::optional<TextTimelineOptions>& drawn);
-
 /// Whether a schedule is short enough that a drawing in characters can be read.
 bool is_drawn(const Schedule& schedule);
 
-/// The job, read and checked, and ready to be simulated.
-class PreparedJob {
- public:
+/// A job, read and checked, and then its answer.
+struct PreparedJob {
   /// Fills in what the question leaves open (a launch file, costs that textbooks draw), loads documents and schedule,
   /// and prices the stages. Throws `Error` for whatever is missing or does not fit together.
-  explicit PreparedJob(SimulateQuestion question);
+  explicit PreparedJob(SimulateQuestion asked);
 
-  const Schedule& schedule() const { return answer_.run.schedule; }
-  const std::vector<Violation>& violations() const { return answer_.violations; }
-  const std::string& name() const { return answer_.name; }
+  SimulateQuestion question;
+  CostSource source;
+  std::string name;                   ///< of the schedule, as asked for
+  std::vector<Violation> violations;  ///< of a schedule from a file; not empty: it cannot be simulated
+  std::optional<LaunchJob> launched;  ///< with `question.launch`
+  PreparedRun run;                    ///< what is simulated; afterwards with the order that was decided
+  MemoryLimit limit;
 
-  /// Decides the order, simulates, and holds the peaks against the memory. At most once.
-  PredictedJob predict(const PredictionUse& use);
+  /// Decides the order, simulates, and holds the peaks against the memory. At most once; the rest is known then.
+  PreparedJob& predict(const PredictionUse& use);
+
+  Timeline timeline;                  ///< with the needs or limits of every device filled in
+  std::string what_if;                ///< a table; empty without `question.what_if`
+  std::string relief;                 ///< a table of what would help; empty where the job fits, or none was asked for
+  std::vector<std::string> findings;  ///< a line per device that does not fit in memory
+
+  /// The tables that answer, the launch file's part included; a drawing where the spans are known and `drawn` says how.
+  std::string text(const std::optional<TextTimelineOptions>& drawn) const;
 
  private:
   void prepare();
   void simulate_prepared(const PredictionUse& use);
-
-  SimulateQuestion question_;
-  CostSource source_;
-  PredictedJob answer_;
 };
 
 }  // namespace plumb

@@ -12,7 +12,6 @@
 #include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/sweep/sweep_table.hpp"
-#include "tools/sweep/sweep_text.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

@@ -69,4 +69,24 @@ std::string campaign_page(const CampaignSweep& sweep);
 std::string campaign_svg(const CampaignAnswer& answer);
 std::string campaign_svg(const CampaignSweep& sweep);
 
+/// A table of an answer, for terminals and pages.
+struct CampaignTable {
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// Samples, goodput, losses, cost of every rule.
+CampaignTable campaign_figures(const CampaignAnswer& answer);
+
+/// The share of the time that went into each use, by rule.
+CampaignTable campaign_times(const CampaignAnswer& answer);
+
+std::string table_text(const CampaignTable& table);
+
+/// A line for every rule whose samples are not those of the others: why.
+std::string changed_jobs_text(const CampaignAnswer& answer);
+
+/// "trace bamboo-p3: 24 nodes on average, 12 h".
+std::string campaign_nodes(const CampaignAnswer& answer);
+
 }  // namespace plumb

@@ -73,7 +73,7 @@ constexpr std::array<Metric, 12> kMetrics{{
 }};
 
 /// What the command `simulate` answers to these words.
-PredictedJob predicted(const std::string& command) {
+PreparedJob predicted(const std::string& command) {
   SimulateQuestion question;
   OptionTable parser(SimulateQuestion::kUsage, "");
   question.add_to(parser);
@@ -81,8 +81,9 @@ PredictedJob predicted(const std::string& command) {
     throw Error("'" + command + "': expected no --help");
   }
   PreparedJob job(std::move(question));
-  if (!job.violations().empty()) throw Error(job.name() + ": " + to_string(job.violations().front()));
-  return job.predict({});
+  if (!job.violations.empty()) throw Error(job.name + ": " + to_string(job.violations.front()));
+  job.predict({});
+  return job;
 }
 
 constexpr std::string_view kMostSent = "most_sent_gib";

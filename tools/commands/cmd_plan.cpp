@@ -90,20 +90,21 @@ class SearchProgress {
 };
 
 /// Writes and prints what was found.
-ExitStatus tell(OutputFiles& files, const PreparedPlanSearch& prepared, const FoundPlans& found,
+ExitStatus tell(OutputFiles& files, const PreparedPlanSearch& prepared,
                 const std::function<std::string()>& sensitivities) {
   const bool quiet = files.take_standard_output();
-  const PlanShown shown = prepared.shown(files.path("output"));
-  files.finish("json", [&] { return plan_answer_json(prepared.question(), found.answer, shown); });
-  if (!found.best) {
-    std::cerr << terminal_text(nothing_fits_text(found.answer)) << "\n";
-    if (!quiet) print(prepared.closest(found));
+  const std::string& output = files.path("output");
+  const PlanFile file = output.empty() || output == "-" ? PlanFile{} : PlanFile{.path = output, .written = true};
+  files.finish("json", [&] { return plan_answer_json(prepared.question(), prepared.found(), file); });
+  if (!prepared.best()) {
+    std::cerr << terminal_text(nothing_fits_text(prepared.found())) << "\n";
+    if (!quiet) print(prepared.closest());
     return ExitStatus::kNo;
   }
-  files.finish("output", [&] { return schedule_to_json(found.best->schedule); });
-  files.finish("html", [&] { return plan_page(prepared.question(), found.answer); });
+  files.finish("output", [&] { return schedule_to_json(prepared.best()->schedule); });
+  files.finish("html", [&] { return plan_page(prepared.question(), prepared.found()); });
   if (quiet) return ExitStatus::kDone;
-  print(prepared.text(found, shown));
+  print(prepared.text(file));
   print(sensitivities());
   return ExitStatus::kDone;
 }
@@ -125,11 +126,11 @@ ExitStatus run_search_part(const ProcessShare& share, const CommandLine& command
                                   [&](const char* phase, const PlanProgress& so_far) {
                                     if (share.is_first()) progress.show(phase, so_far);
                                   }};
-  const FoundPlans found = prepared->search(watch, share);
+  prepared->search(watch, share);
   progress.end();
   if (!share.is_first()) return ExitStatus::kDone;
-  return tell(command.files, *prepared, found, [&] {
-    std::string text = prepared->sensitivities(found, watch);
+  return tell(command.files, *prepared, [&] {
+    std::string text = prepared->sensitivities(watch);
     progress.end();
     return text;
   });

@@ -35,25 +35,25 @@ ExitStatus run_simulate(const CommandLine& arguments) {
                  "Chakra execution traces for ASTRA-sim, one per device: PREFIX.0.et, PREFIX.1.et, ...");
   });
   if (!parse_command_line(options, arguments)) return ExitStatus::kDone;
-  PreparedJob prepared(question);
-  if (!prepared.violations().empty()) {
-    note_findings(prepared.name(), prepared.violations());
+  PreparedJob job(question);
+  if (!job.violations.empty()) {
+    note_findings(job.name, job.violations);
     return ExitStatus::kNo;
   }
-  reports.check_size(prepared.schedule());
+  reports.check_size(job.run.schedule);
   ReportFiles files(reports, save_order);
   const bool quiet = reports.takes_standard_output();
-  const bool draw = !quiet && !reports.summary && is_drawn(prepared.schedule());
+  const bool draw = !quiet && !reports.summary && is_drawn(job.run.schedule);
   if (quiet && !question.what_if.empty()) {
     throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
-  std::optional<OutputFile> saved = order_file(prepared.schedule(), question.order, save_order);
-  const PredictedJob job = prepared.predict({.spans = draw, .reports = reports.needs_spans(), .tables = !quiet});
+  std::optional<OutputFile> saved = order_file(job.run.schedule, question.order, save_order);
+  job.predict({.spans = draw, .reports = reports.needs_spans(), .tables = !quiet});
   if (saved) saved->finish(schedule_to_json(job.run.schedule));
   files.write({.steps = {&job.timeline, 1}});
   if (!chakra.empty()) write_chakra_traces(program_of(job.run), chakra);
   const TextTimelineOptions drawing{.columns = terminal_columns(), .colour = wants_colour()};
-  if (!quiet) print(prediction_text(job, question, draw ? std::optional(drawing) : std::nullopt));
+  if (!quiet) print(job.text(draw ? std::optional(drawing) : std::nullopt));
   for (const std::string& finding : job.findings) std::cerr << printable(job.name + ": " + finding) << '\n';
   return job.findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
 }

@@ -11,7 +11,6 @@
 #include "tools/reports/report_html.hpp"
 #include "tools/sweep/sweep_run.hpp"
 #include "tools/sweep/sweep_table.hpp"
-#include "tools/sweep/sweep_text.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/process_share.hpp"

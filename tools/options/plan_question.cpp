@@ -72,7 +72,7 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .words(kPlanCuts)
       .text("zero", zero, "LIST",
             "ZeRO stages, 0 to 3, or of every stage as few layers by ZeRO 3 as fit (fitted), separated by commas "
-            "(default: 0,1; without --runtime and --schedule also 2)")
+            "(default: 0,1, and 2 where neither --runtime nor --schedule is given)")
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
             "separated by commas (default: none,full)")
@@ -151,8 +151,6 @@ Numbers divisors(std::int64_t number, std::int64_t most) {
 }
 
 std::vector<ActivationRecompute> recomputes_of(const std::string& list) {
-  // With flash attention selective recompute is the same as none.
-  if (list.empty()) return {ActivationRecompute::kNone, ActivationRecompute::kFull};
   std::vector<ActivationRecompute> chosen;
   for (const std::string& name : split(list, ',')) {
     const auto found = std::ranges::find(kPlanRecomputes, name);
@@ -175,13 +173,8 @@ struct ZeroChoice {
   friend bool operator==(const ZeroChoice&, const ZeroChoice&) = default;
 };
 
-std::vector<ZeroChoice> zeros_of(const std::string& list, const PlanRuntime* runtime) {
+std::vector<ZeroChoice> zeros_of(const std::string& list) {
   std::vector<ZeroChoice> chosen;
-  if (list.empty() && runtime == nullptr) return {{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
-  if (list.empty()) {
-    for (const ZeroStage stage : runtime->zero) chosen.push_back({stage});
-    return chosen;
-  }
   const auto add = [&chosen](ZeroChoice choice) {
     if (std::ranges::find(chosen, choice) == chosen.end()) chosen.push_back(choice);
   };
@@ -197,6 +190,18 @@ std::vector<ZeroChoice> zeros_of(const std::string& list, const PlanRuntime* run
   return chosen;
 }
 
+/// What `--recompute` and `--zero` name. Empty where they are not given.
+struct MemoryChoices {
+  std::vector<ActivationRecompute> recompute{};
+  std::vector<ZeroChoice> zero{};
+
+  /// Whether single stages choose for themselves.
+  bool are_fitted() const {
+    return std::ranges::find(recompute, ActivationRecompute::kFitted) != recompute.end() ||
+           std::ranges::any_of(zero, &ZeroChoice::fitted);
+  }
+};
+
 /// The largest number that divides the experts of all routed layers; 1: there are none.
 std::int64_t common_experts(const std::vector<LayerSpec>& layers, std::int64_t so_far = 0) {
   for (const LayerSpec& layer : layers) {
@@ -207,12 +212,10 @@ std::int64_t common_experts(const std::vector<LayerSpec>& layers, std::int64_t s
 }
 
 /// Measured layers are as they were measured; choices that ask for more would be lost.
-void check_measured(const PlanSearchArguments& arguments, const Network& network) {
+void check_measured(const MemoryChoices& chosen, const Network& network) {
   const auto other = [](auto none) { return [none](auto choice) { return choice != none; }; };
-  const bool recompute = !arguments.recompute.empty() &&
-                         std::ranges::any_of(recomputes_of(arguments.recompute), other(ActivationRecompute::kNone));
-  const bool zero =
-      !arguments.zero.empty() && std::ranges::any_of(zeros_of(arguments.zero, nullptr), other(ZeroChoice{}));
+  const bool recompute = std::ranges::any_of(chosen.recompute, other(ActivationRecompute::kNone));
+  const bool zero = std::ranges::any_of(chosen.zero, other(ZeroChoice{}));
   if (recompute || zero) {
     throw Error("network '" + network.name + "': has measured layers, expected no " +
                 (recompute ? "--recompute" : "--zero"));
@@ -232,7 +235,16 @@ struct DegreeChoices {
   bool whole_norms_with_experts = true;  ///< beside tensor ranks; Megatron-LM wants sequence parallelism for experts
 };
 
-DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQuestion& question) {
+/// The ZeRO stages that are searched where none are asked for.
+std::vector<ZeroChoice> usual_zeros(const PlanSearchArguments& arguments, const PlanQuestion& question) {
+  std::vector<ZeroChoice> zeros{{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
+  if (question.runtime != nullptr) return {question.runtime->zero.begin(), question.runtime->zero.end()};
+  if (question.for_systems || arguments.all) zeros.push_back({ZeroStage::kGradients});
+  return zeros;
+}
+
+DegreeChoices degree_choices(const PlanSearchArguments& arguments, const MemoryChoices& chosen,
+                             const PlanQuestion& question) {
   const std::int64_t batch = question.job.batch;
   const std::int64_t sequence = question.network.sequence;
   const bool profiled = is_profiled(question.network);
@@ -246,12 +258,12 @@ DegreeChoices degree_choices(const PlanSearchArguments& arguments, const PlanQue
     std::erase_if(context, [&](std::int64_t degree) { return sequence % degree != 0; });
     const std::int64_t experts = std::max<std::int64_t>(1, common_experts(question.network.layers));
     expert = divisors(experts, question.job.num_devices);
-    choices.recompute = recomputes_of(arguments.recompute);
-    choices.zero = zeros_of(arguments.zero, question.runtime);
-    const bool open = question.runtime == nullptr && (question.for_systems || arguments.all);
-    if (open && arguments.zero.empty()) choices.zero.push_back({ZeroStage::kGradients});
+    // With flash attention selective recompute is the same as none.
+    choices.recompute = {ActivationRecompute::kNone, ActivationRecompute::kFull};
+    if (!chosen.recompute.empty()) choices.recompute = chosen.recompute;
+    choices.zero = chosen.zero.empty() ? usual_zeros(arguments, question) : chosen.zero;
   } else {
-    check_measured(arguments, question.network);
+    check_measured(chosen, question.network);
     choices.data = {1};
   }
   if (question.runtime != nullptr && !question.runtime->splits_samples) context = {1};
@@ -372,8 +384,9 @@ void add_unlike(const DegreeChoices& all_choices, const PlanQuestion& question, 
 /// All combinations of degrees that the cluster has devices for.
 /// All combinations of degrees and choices that the options of a search allow and the cluster has devices for.
 /// `question` knows its network, cluster and job. Throws `Error` for options that are none, or not for this network.
-std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const PlanQuestion& question) {
-  const DegreeChoices choices = degree_choices(arguments, question);
+std::vector<Parallelism> parallelisms_of(const PlanSearchArguments& arguments, const MemoryChoices& chosen,
+                                         const PlanQuestion& question) {
+  const DegreeChoices choices = degree_choices(arguments, chosen, question);
   const Parallelism common = common_choices(arguments, question);
   std::vector<Parallelism> all;
   for (const std::int64_t tensor : choices.tensor) {
@@ -425,31 +438,32 @@ void check_format(MatrixFormat format, const PlanRuntime& runtime) {
   check_allowed(runtime, "--precision", name, {runtime.precision.begin(), runtime.precision.end()});
 }
 
-std::vector<std::string> zero_values(const PlanRuntime& runtime) {
-  std::vector<std::string> values;
+/// Throws `Error` for recomputation and ZeRO stages that the system does not have.
+void check_memory_choices(const PlanRuntime& runtime, const MemoryChoices& chosen) {
+  std::vector<std::string> has;
   for (const auto stages : {runtime.zero, runtime.zero_too}) {
-    for (const ZeroStage stage : stages) values.push_back(std::to_string(static_cast<int>(stage)));
+    for (const ZeroStage stage : stages) has.push_back(std::to_string(static_cast<int>(stage)));
   }
-  return values;
-}
-
-std::vector<std::string> recompute_values(const PlanRuntime& runtime) {
-  std::vector<std::string> values;
-  for (const ActivationRecompute choice : runtime.recompute) {
-    values.emplace_back(kPlanRecomputes[static_cast<std::size_t>(choice)]);
+  if (std::ranges::any_of(chosen.zero, &ZeroChoice::fitted)) check_allowed(runtime, "--zero", "fitted", has);
+  for (const ZeroChoice& choice : chosen.zero) {
+    check_allowed(runtime, "--zero", std::to_string(static_cast<int>(choice.zero)), has);
   }
-  return values;
+  has.clear();
+  const auto word = [](ActivationRecompute choice) { return kPlanRecomputes[static_cast<std::size_t>(choice)]; };
+  for (const ActivationRecompute choice : runtime.recompute) has.emplace_back(word(choice));
+  for (const ActivationRecompute choice : chosen.recompute) {
+    check_allowed(runtime, "--recompute", std::string(word(choice)), has);
+  }
 }
 
 /// Throws `Error` for what the system does not have.
-void check_runtime(const PlanSearchArguments& arguments, const PlanRuntime* runtime) {
+void check_runtime(const PlanSearchArguments& arguments, const MemoryChoices& chosen, const PlanRuntime* runtime) {
   if (runtime == nullptr) return;
   const auto check = [&](const char* option, const std::string& given, const std::vector<std::string>& values) {
     if (!given.empty()) check_allowed(*runtime, option, given, values);
   };
   if (!arguments.schedules.empty()) check("--schedule", arguments.schedules, schedules_of(*runtime));
-  check("--zero", arguments.zero, zero_values(*runtime));
-  check("--recompute", arguments.recompute, recompute_values(*runtime));
+  check_memory_choices(*runtime, chosen);
   check("--precision", arguments.precision, {runtime->precision.begin(), runtime->precision.end()});
   if (!runtime->splits_samples) check("--cp", arguments.context, {"1"});
   if (!runtime->splits_experts) check("--ep", arguments.expert, {"1"});
@@ -492,14 +506,13 @@ void set_cuts(const PlanSearchArguments& arguments, PlanQuestion& question) {
 }
 
 /// Whether the question leaves the schedule to the search and asks for nothing that no system runs.
-bool asks_for_systems(const PlanSearchArguments& arguments) {
+bool asks_for_systems(const PlanSearchArguments& arguments, const MemoryChoices& chosen) {
   const TrafficArguments& traffic = arguments.traffic;
   const bool unusual = !traffic.shard_group.empty() || traffic.compress_gradients ||
                        !traffic.compress_messages.empty() || traffic.storage_update;
-  const auto fitted = [](const std::string& list) { return list.find("fitted") != std::string::npos; };
   return !arguments.all && arguments.schedules.empty() && !arguments.asynchronous && !arguments.offload &&
          arguments.copies.empty() && !arguments.unlike_tensor && arguments.cut != kPlanCuts[1] && !unusual &&
-         !fitted(arguments.zero) && !fitted(arguments.recompute);
+         !chosen.are_fitted();
 }
 
 /// Holds the search to what systems run.
@@ -537,9 +550,11 @@ void check_complete(const PlanSearchArguments& arguments) {
 
 PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   const PlanRuntime* runtime = plan_runtime(arguments.runtime);
-  check_runtime(arguments, runtime);
+  const MemoryChoices chosen{recomputes_of(arguments.recompute), zeros_of(arguments.zero)};
+  check_runtime(arguments, chosen, runtime);
   check_complete(arguments);
-  PlanQuestion question{.runtime = runtime, .for_systems = runtime == nullptr && asks_for_systems(arguments)};
+  PlanQuestion question{.runtime = runtime, .for_systems = runtime == nullptr && asks_for_systems(arguments, chosen)};
+  question.network_name = arguments.network;
   question.limits.margin = FitMargin::kError;
   if (runtime != nullptr) question.limits.runtime = runtime->name;
   question.network = arguments.described ? *arguments.described : network_argument(arguments.network);
@@ -567,7 +582,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   question.job.batch = *arguments.batch;
   set_cuts(arguments, question);
   question.job = question.job_on(question.cluster, question.limits);
-  question.ranges.parallelisms = parallelisms_of(arguments, question);
+  question.ranges.parallelisms = parallelisms_of(arguments, chosen, question);
   if (const auto& jobs = question.ranges.parallelisms; !jobs.empty()) {
     require_format(question.used_rates(), jobs.front().format);  // all have the same
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "models/cluster/cluster.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
+#include "models/launches/read_launch.hpp"
 #include "models/network/network.hpp"
 #include "sim/plan_search/plan_job.hpp"
 #include "sim/plan_search/prices/job_pricing.hpp"
@@ -84,6 +86,9 @@ struct PlanQuestion {
   bool for_systems = false;              ///< only plans that some system runs are searched
   PlanJob job{};
   PlanRanges ranges{};
+  std::string network_name{};                    ///< as the user named it; empty: the launch file says it
+  std::string named{};                           ///< the options by which another command means this job
+  std::shared_ptr<const LaunchSettings> said{};  ///< by a launch file, which counts where no option says more; or none
 
   /// Throughput and price are given per token, or per sample where the network has no tokens.
   std::int64_t tokens() const { return job.batch * network.sequence; }

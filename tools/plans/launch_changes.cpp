@@ -1,7 +1,8 @@
 #include "tools/plans/launch_changes.hpp"
 
 #include <algorithm>
-#include <set>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -180,6 +181,31 @@ std::string long_values(const std::vector<LaunchChange>& changes, const std::str
   return text;
 }
 
+/// A setting that only says how another one does its work, and means nothing without it.
+struct Detail {
+  std::string_view of;
+  std::string_view name;
+};
+
+constexpr std::array kDetails{Detail{"recompute_granularity", "recompute_method"},
+                              Detail{"recompute_granularity", "recompute_num_layers"}};
+
+/// Adds to what is removed the details of what changes or goes, where `then` does not have them and `runs` agrees.
+void remove_details(const LaunchSettings& now, const LaunchSettings& then, const std::function<bool()>& runs,
+                    ChangedNames& names) {
+  const auto has = [](const std::vector<std::string>& list, std::string_view name) {
+    return std::ranges::find(list, name) != list.end();
+  };
+  for (const Detail& detail : kDetails) {
+    const std::string name(detail.name);
+    const bool loose = has(names.taken, detail.of) || has(names.removed, detail.of);
+    if (!loose || has(names.removed, name) || !now.settings.all().contains(name)) continue;
+    if (then.settings.all().contains(name)) continue;
+    names.removed.push_back(name);
+    if (!runs()) names.removed.pop_back();
+  }
+}
+
 }  // namespace
 
 std::optional<std::vector<LaunchChange>> launch_changes(const LaunchSettings& now, const LaunchSettings& then,
@@ -195,10 +221,11 @@ std::optional<std::vector<LaunchChange>> launch_changes(const LaunchSettings& no
     leave_out(names.removed, run_changed);
   }
   leave_out(names.taken, run_changed);
+  remove_details(now, then, run_changed, names);
   return described(now.settings, then.settings, names);
 }
 
-PlanCommand launch_changes_text(const LaunchSettings& now, const PlanQuestion& question, const SimulatedPlan& plan) {
+PlanCommand launch_changes_command(const LaunchSettings& now, const PlanQuestion& question, const SimulatedPlan& plan) {
   try {
     const std::string launch = launch_of(now.family, question, plan);
     LaunchSettings then = launch_settings(launch, file_of(now.family));

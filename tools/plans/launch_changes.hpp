@@ -20,13 +20,13 @@ struct LaunchChange {
 };
 
 /// The fewest changes of `now` (one at a time: none of them can be left out) after which `runs` accepts it: settings
-/// become those of `then`, or are removed where `then` has none and the network stays as it is. Empty where no such
-/// changes are accepted.
+/// become those of `then`, or are removed where `then` has none and the network stays as it is. Settings that only say
+/// how another one does its work go when that one changes or goes. Empty where no such changes are accepted.
 std::optional<std::vector<LaunchChange>> launch_changes(const LaunchSettings& now, const LaunchSettings& then,
                                                         const std::function<bool(const LaunchSettings&)>& runs);
 
 /// What to change in the launch file that said `now`, so that it runs `plan`: a line per setting; refused where its
 /// system cannot say the plan.
-PlanCommand launch_changes_text(const LaunchSettings& now, const PlanQuestion& question, const SimulatedPlan& plan);
+PlanCommand launch_changes_command(const LaunchSettings& now, const PlanQuestion& question, const SimulatedPlan& plan);
 
 }  // namespace plumb

@@ -61,7 +61,7 @@ LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) 
   LaunchJob job = launch_job(said);
   ScheduleArguments size;
   CostArguments costs;
-  RunRules messages;
+  RunRules rules;
   std::string name;
   costs.cluster = arguments.cluster;
   costs.network = arguments.network;
@@ -71,20 +71,20 @@ LaunchedPlan launched_plan(LaunchSettings said, PlanSearchArguments& arguments) 
   costs.job.rates = arguments.rates;
   // The plan is for the system that runs the job, unless another one is asked for.
   if (arguments.runtime.empty()) arguments.runtime = job.runtime;
-  messages.runtime = arguments.runtime == "none" ? "plumbline" : arguments.runtime;
+  rules.runtime = arguments.runtime == "none" ? "plumbline" : arguments.runtime;
   if (arguments.batch) {  // the two are compared with the same batch
     job.batch = *arguments.batch;
     job.accumulation = 0;
     job.batch_assumed = false;
   }
-  apply_launch(job, {name, size, costs, messages});
+  apply_launch(job, {name, size, costs, rules});
   arguments.cluster = costs.cluster;
   arguments.described = job.network;
   arguments.computes = job.parallelism;
   if (!arguments.batch) arguments.batch = job.batch;
   const CostSource source = load_costs(costs);
   Schedule schedule = load_schedule(name, size, search_goal(costs, source, static_cast<std::int32_t>(job.pipeline)));
-  Timeline timeline = predict(std::move(schedule), source, messages, parse_memory_limit(costs.memory_limit, true));
+  Timeline timeline = predict(std::move(schedule), source, rules, parse_memory_limit(costs.memory_limit, true));
   return {std::make_shared<const LaunchSettings>(std::move(said)), std::move(job), std::move(timeline)};
 }
 

@@ -193,15 +193,9 @@ std::string kernel_options(const Parallelism& job) {
   return text;
 }
 
-std::string words_of(const std::vector<std::pair<std::string, std::string>>& options) {
-  std::string text;
-  for (const auto& [option, value] : options) text += " " + option + " " + shell_word(value);
-  return text;
-}
-
 }  // namespace
 
-PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& plan, const PlanShown& shown) {
+PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& plan, const PlanFile& file) {
   const PipelinePlan& choice = plan.score.plan;
   if (question.limits.host_bytes_per_s > 0 && moves_to_host(plan.schedule)) {
     return {.refused = "its copies to the host are timed by --host-bandwidth, which simulate does not have"};
@@ -211,15 +205,13 @@ PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& 
     text += choice.schedule + " -p " + std::to_string(choice.places) + " -m " + std::to_string(choice.microbatches);
     if (choice.chunks > 0) text += " -v " + std::to_string(choice.chunks);
     if (!choice.shares.empty()) text += " --opt " + std::string(kCopyShares) + "=" + shares_text(choice);
-  } else if (shown.document.empty()) {
+  } else if (file.path.empty()) {
     return {.refused = "its order is not made by the name of the schedule alone; -o writes that of the best plan"};
   } else {
-    text += shell_word(shown.document);
+    text += shell_word(file.path);
   }
-  const bool launched = !shown.launched.empty();
-  text += words_of(shown.launched);
-  if (!shown.network.empty()) text += " --network " + shell_word(shown.network);
-  text += " --cluster " + shell_word(shown.cluster) + words_of(shown.repeated);
+  const bool launched = question.said != nullptr;
+  text += question.named;
   if (question.vocabulary > 0) text += " --vocabulary " + std::to_string(question.vocabulary);
   text += " --partition " + to_string(choice.partition);
   if (!is_profiled(question.network))

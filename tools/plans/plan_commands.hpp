@@ -17,18 +17,10 @@ namespace plumb {
 /// `plan` was priced: what the system's own settings cannot express.
 void check_launch(const LaunchJob& launch, const PlanQuestion& question, const SimulatedPlan& plan);
 
-/// How the answer is shown.
-struct PlanShown {
-  std::string document = "plan.json";  ///< where the schedule is written; empty: nowhere
-  bool written = false;                ///< it is
-  std::string network{};               ///< as the user named them; empty: the launch file says it
-  std::string cluster{};
-  /// The options that name the launch file of the job and what is set in it; empty: there is none. How that job
-  /// computes counts where no other option says it.
-  std::vector<std::pair<std::string, std::string>> launched{};
-  std::shared_ptr<const LaunchSettings> said{};  ///< by that file; none: there is none
-  /// Options of the user that a simulation must repeat, and their values: "--sequence", "4096".
-  std::vector<std::pair<std::string, std::string>> repeated{};
+/// The file of the best plan's schedule.
+struct PlanFile {
+  std::string path = "plan.json";  ///< empty: there is none
+  bool written = false;            ///< it is written, not only proposed
 };
 
 /// A command that can be copied, or why there is none.
@@ -40,8 +32,8 @@ struct PlanCommand {
 };
 
 /// The `plumbline simulate` that takes the step of `plan`, with its peak and verdict. By the name of its schedule where
-/// that makes the same lists, otherwise from the document `shown.document`.
-PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& plan, const PlanShown& shown);
+/// that makes the same lists, otherwise from the document in `file`.
+PlanCommand simulate_command(const PlanQuestion& question, const SimulatedPlan& plan, const PlanFile& file);
 
 /// The launch of `plan` by Megatron-LM with these options of its network. Throws `Error` for what no option says.
 std::string megatron_launch(const PlanQuestion& question, const SimulatedPlan& plan, const std::string& network);

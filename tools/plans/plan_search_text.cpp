@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
@@ -290,21 +292,21 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
   return table.to_string();
 }
 
-std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
+std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file) {
   const PipelinePlan& plan = best.score.plan;
-  const PlanCommand command = simulate_command(question, best, shown);
-  const bool document = command.text.find(" " + shell_word(shown.document) + " ") != std::string::npos;
+  const PlanCommand command = simulate_command(question, best, file);
+  const bool document = command.text.find(" " + shell_word(file.path) + " ") != std::string::npos;
   std::string text =
       "\nnext" +
-      std::string(document && !shown.written ? " (write the schedule with -o " + shell_word(shown.document) + " first)"
-                                             : "") +
+      std::string(document && !file.written ? " (write the schedule with -o " + shell_word(file.path) + " first)"
+                                            : "") +
       ":\n";
   text += "  " + (command.refused.empty() ? command.text : "no simulation: " + command.refused) + "\n";
   if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
-    text += "  plumbline train " + shell_word(shown.document) + " --network " + shell_word(shown.network) +
+    text += "  plumbline train " + shell_word(file.path) + " --network " + shell_word(question.network_name) +
             " --partition " + to_string(plan.partition) + " --samples " +
             std::to_string(plan.parallelism.microbatch_size) +
-            (shown.written ? "" : "  # -o " + shell_word(shown.document) + " writes it") + "\n";
+            (file.written ? "" : "  # -o " + shell_word(file.path) + " writes it") + "\n";
   }
   return text;
 }
@@ -362,7 +364,7 @@ std::string cost_line(const PlanQuestion& question, const ScoredPlan& score) {
 }
 
 std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
-                             const PlanShown& shown) {
+                             const PlanFile& file) {
   std::string text = figures(question, answer, best) + "\n" + stages_table(question, best);
   if (answer.best.size() > 1) {
     text += "\nbest plan of each kind\n" + plans_table(question, answer.best, answer.best.size());
@@ -376,7 +378,7 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
     }
   }
   if (!answer.planner_ns.empty()) text += "\nplans of published planners\n" + planners_table(answer);
-  return text + commands(question, best, shown);
+  return text + commands(question, best, file);
 }
 
 std::string nothing_fits_text(const PlanAnswer& answer) {
@@ -402,25 +404,25 @@ std::string guide_part(const std::string& guide, std::string_view title) {
   return guide.substr(begin, end == std::string::npos ? end : end + 1 - begin);
 }
 
-std::string guide_of(const SimulatedPlan& best, const std::vector<LayerCounts>& stages, const PlanShown& shown) {
+std::string guide_of(const SimulatedPlan& best, const std::vector<LayerCounts>& stages, const PlanFile& file) {
   std::vector<std::int64_t> decoders;
   for (const LayerCounts& stage : stages) decoders.push_back(static_cast<std::int64_t>(stage.decoders));
   try {
-    const std::string written = shown.written ? "" : "  # after -o " + shell_word(shown.document);
+    const std::string written = file.written ? "" : "  # after -o " + shell_word(file.path);
     return schedule_guide(best.schedule, decoders,
-                          "plumbline convert " + shell_word(shown.document) + " schedule.csv" + written);
+                          "plumbline convert " + shell_word(file.path) + " schedule.csv" + written);
   } catch (const Error& error) {
     return "\nPyTorch (torch.distributed.pipelining)\n  no: " + std::string(error.what()) + "\n";
   }
 }
 
 /// The launch for the system that the plan is for, or why there is none.
-void add_launch(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown, TextStream& out) {
+void add_launch(const PlanQuestion& question, const SimulatedPlan& best, TextStream& out) {
   const auto command = launch_command(question, best);
   if (!command) return;
-  if (shown.said) {
-    const PlanCommand changes = launch_changes_text(*shown.said, question, best);
-    out << "\n" << question.runtime->title << ": change in " << shown.said->settings.source() << "\n";
+  if (question.said) {
+    const PlanCommand changes = launch_changes_command(*question.said, question, best);
+    out << "\n" << question.runtime->title << ": change in " << question.said->settings.source() << "\n";
     out << (changes.refused.empty() ? changes.text : "  no: " + changes.refused + "\n");
     if (changes.refused.empty() || !command->refused.empty()) return;
   }
@@ -448,19 +450,19 @@ void add_megatron(const PlanQuestion& question, const SimulatedPlan& best, TextS
 
 }  // namespace
 
-std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
+std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file) {
   const PipelinePlan& plan = best.score.plan;
   const std::string_view name = question.runtime == nullptr ? "" : question.runtime->name;
   const std::vector<LayerCounts> stages = layer_counts(question.network, plan.partition);
-  const std::string guide = guide_of(best, stages, shown);
+  const std::string guide = guide_of(best, stages, file);
   TextStream out;
   out << plan.schedule << ": " << plan.places << " devices, " << plan.partition.num_stages() << " stages, "
       << plan.microbatches << " microbatches\n";
   const bool torch = name == "pytorch" || name == "torchtitan";
   if (torch || name.empty()) out << guide_part(guide, "PyTorch");
   if (name.empty()) add_megatron(question, best, out);
-  add_launch(question, best, shown, out);
-  if (name == "deepspeed" && !shown.said) add_pipeline_module(plan, out);
+  add_launch(question, best, out);
+  if (name == "deepspeed" && !question.said) add_pipeline_module(plan, out);
   if (torch || name.empty()) out << guide_part(guide, "Transfers");
   const Parallelism& job = plan.parallelism;
   out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.length() << ", dp " << job.data
@@ -555,6 +557,130 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
     report.sections.push_back(std::move(section));
   }
   return html_report(report);
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Figures that people compare, and whether the plan fits as `simulate` says it.
+void add_figures(const PlanQuestion& question, const ScoredPlan& score, Json& json) {
+  json["tokens_per_s"] = static_cast<double>(question.tokens()) / (static_cast<double>(score.step_ns) * 1e-9);
+  const PlanSpeed speed = plan_speed(question, score);
+  if (speed.tflops_per_device > 0) {
+    json["tflops_per_device"] = speed.tflops_per_device;
+    json["model_flops_utilization"] = speed.utilization;
+  }
+  const MemoryNeed need = plan_need(question, score);
+  json["memory"] = {{"needed_bytes", need.needed_bytes},
+                    {"least_bytes", need.least_bytes},
+                    {"most_bytes", need.most_bytes},
+                    {"limit_bytes", need.limit_bytes},
+                    {"verdict", verdict_word(need.verdict())}};
+  json["runs_in"] = Json::array();
+  for (const std::string_view title : plan_systems(score.plan, question.network)) json["runs_in"].push_back(title);
+}
+
+Json plan_to_json(const ScoredPlan& score, const PlanQuestion& question) {
+  const PipelinePlan& plan = score.plan;
+  const Parallelism& job = plan.parallelism;
+  Json json{{"schedule", plan.schedule},
+            {"places", plan.places},
+            {"chunks", plan.stages_per_place()},
+            {"microbatches", plan.microbatches},
+            {"microbatch_size", job.microbatch_size},
+            {"tensor", job.tensor},
+            {"sequence_parallel", job.sequence_parallel},
+            {"context", job.context},
+            {"expert", job.expert},
+            {"expert_tensor", job.expert_parts()},
+            {"data", job.data},
+            {"zero", static_cast<int>(job.zero)},
+            {"recompute", recompute_word(job.recompute)},
+            {"devices", plan.num_devices()},
+            {"order", plan.order},
+            {"partition", to_string(plan.partition)},
+            {"step_time_ns", score.step_ns},
+            {"bubble_fraction", score.bubble_fraction},
+            {"peak_memory_bytes", score.peak_bytes},
+            {"device_seconds", score.device_seconds()}};
+  if (score.step_ns > 0) add_figures(question, score, json);
+  if (score.price_per_hour > 0) {
+    json["price_per_hour"] = score.price_per_hour;
+    json[question.network.sequence > 1 ? "price_per_token" : "price_per_sample"] = plan_cost(score, question);
+  }
+  Json staleness = Json::array();
+  for (const StageDelays& stage : plan_delays(plan, question.job.price)) {
+    staleness.push_back({{"stage", index(stage.stage)},
+                         {"tau_fwd", mean_delay(stage.forward)},
+                         {"tau_bkwd", mean_delay(stage.backward)},
+                         {"versions", stage.versions}});
+  }
+  if (!staleness.empty()) json["staleness"] = std::move(staleness);
+  if (!plan.replicas.empty()) json["replicas"] = plan.replicas;
+  if (!plan.shares.empty()) json["shares"] = plan.shares;
+  for (const std::int32_t place : plan.order) {
+    if (job.has_unlike_tensor()) json["tensor_by_rank"].push_back(job.tensor_of(place));
+  }
+  if (!plan.choices.recomputed.empty()) json["recomputed_layers"] = plan.choices.recomputed;
+  if (!plan.choices.sharded.empty()) json["sharded_layers"] = plan.choices.sharded;
+  if (!plan.choices.offloaded.empty()) json["offloaded_percent"] = plan.choices.offloaded;
+  if (!score.fits()) json["missing_bytes"] = score.excess_bytes;
+  return json;
+}
+
+void add_command(const char* key, const PlanCommand& command, Json& json) {
+  json[key] = command.refused.empty() ? Json(command.text) : Json{{"refused", command.refused}};
+  if (!command.note.empty()) json[std::string(key) + "_note"] = command.note;
+  if (command.refused.empty() && !command.csv.empty()) json[std::string(key) + "_csv"] = command.csv;
+}
+
+/// How the plan is simulated again and launched.
+void add_commands(const PlanQuestion& question, const ScoredPlan& score, const PlanFile& file, Json& json) {
+  const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
+  add_command("simulate", simulate_command(question, plan, file), json);
+  if (const auto launch = launch_command(question, plan)) add_command("launch", *launch, json);
+}
+
+Json rates_json(const KernelRates& rates) {
+  return {{"device", rates.device},
+          {"basis", rates_basis_name(rates.basis)},
+          {"fitted_rows", rates.fitted_rows},
+          {"expected_error", rates.expected_error},
+          {"source", rates.source}};
+}
+
+}  // namespace
+
+std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanFile& file) {
+  Json json{{"format", "plumbline-plan-search"},
+            {"version", 1},
+            {"network", question.network.name},
+            {"cluster", question.cluster.name},
+            {"batch", question.job.batch},
+            {"tokens", question.tokens()},
+            {"bound_ns", answer.bound_ns},
+            {"gap", answer.gap()},
+            {"proved", answer.exhausted},
+            {"simulations", answer.simulated},
+            {"rates", rates_json(question.used_rates())},
+            {"seeded", answer.seeded},
+            {"setups", answer.setups},
+            {"setups_without_memory", answer.without_memory},
+            {"cut_short", answer.cut_short},
+            {"unpriced", answer.unpriced}};
+  json["best"] = Json::array();
+  PlanFile each = file;
+  for (const ScoredPlan& score : answer.best) {
+    json["best"].push_back(plan_to_json(score, question));
+    add_commands(question, score, each, json["best"].back());
+    each.path.clear();  // only the best plan's schedule is written
+  }
+  json["front"] = Json::array();
+  for (const ScoredPlan& score : shown_front(answer.front)) json["front"].push_back(plan_to_json(score, question));
+  if (!answer.planner_ns.empty()) json["planners_ns"] = answer.planner_ns;
+  if (answer.closest) json["closest"] = plan_to_json(*answer.closest, question);
+  return json.dump(2) + "\n";
 }
 
 }  // namespace plumb

@@ -28,16 +28,16 @@ std::string staleness_line(const PlanQuestion& question, const PipelinePlan& pla
 
 /// The best plan in words, its stages, the best few side by side, the Pareto-optimal plans, and the next commands.
 std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
-                             const PlanShown& shown);
+                             const PlanFile& file);
 
 /// Said when nothing fits: the closest plan, and by how many bytes it exceeds the memory of which device.
 std::string nothing_fits_text(const PlanAnswer& answer);
 
 /// How to run the plan: in the system that it is made for, or in all of them.
-std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown);
+std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file);
 
 /// {"format": "plumbline-plan-search", "version": 1, ...}.
-std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanShown& shown);
+std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanFile& file);
 
 /// The best plans of `answer` on one page: their figures side by side, every timeline, each compared with the best one,
 /// and why it is slower.

@@ -127,11 +127,11 @@ std::shared_ptr<SimulatedJob> simulate_request(const std::string& text, bool spa
   const CollectedNotes notes;
   PreparedJob prepared(simulate_question(request));
   auto job = std::make_shared<SimulatedJob>();
-  job->violations = prepared.violations();
+  job->violations = prepared.violations;
   if (job->violations.empty()) {
-    PredictedJob predicted = prepared.predict({.spans = spans, .reports = spans});
-    job->timeline = std::move(predicted.timeline);
-    job->findings = std::move(predicted.findings);
+    prepared.predict({.spans = spans, .reports = spans});
+    job->timeline = std::move(prepared.timeline);
+    job->findings = std::move(prepared.findings);
   }
   job->notes = notes.lines();
   return job;

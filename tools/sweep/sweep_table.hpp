@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/reports/plot.hpp"
 #include "tools/sweep/sweep_run.hpp"
 
 namespace plumb {
@@ -30,5 +31,15 @@ std::string sweep_table(const std::vector<SweepResult>& results);
 /// columns that end in _p5 and _p95 are empty unless points were run several times.
 std::string_view sweep_csv_header();
 std::string sweep_csv_row(const SweepResult& result);
+
+/// Throws `Error` with the first reason where no point could be simulated; notes what the results do not show.
+void check_sweep(const std::vector<SweepResult>& results);
+
+/// Every point where that can be read, the choices among them, and what their times stand on.
+std::string sweep_text(const std::vector<SweepResult>& results);
+
+/// Bubble (of jobs: step time) against peak memory, a dot per point that has figures, a colour per schedule, and a line
+/// through the choices of `pareto_points` for every problem.
+Plot sweep_plot(const std::vector<SweepResult>& results);
 
 }  // namespace plumb

@@ -51,7 +51,7 @@ namespace {
 /// Options of the back end paced: the machine that a run behaves as, how messages travel, and how slowly.
 struct PaceArguments {
   std::string cluster;
-  RunRules messages;
+  RunRules rules;
   std::optional<double> dilation;
 
   /// Declares the options; this object must outlive the parsing.
@@ -97,13 +97,12 @@ Network stand_in() {
 
 void refuse_with_others(const PaceArguments& given) {
   const std::string why = ": applies to runs with given times, expected --backend paced with it";
-  const std::array<std::pair<bool, const char*>, 6> options{
-      {{!given.cluster.empty(), "--cluster"},
-       {!given.messages.runtime.empty(), "--runtime"},
-       {given.messages.transfers.has_value(), "--transfers"},
-       {given.messages.receives.has_value(), "--receives"},
-       {given.messages.send_buffers.has_value(), "--send-buffers"},
-       {given.dilation.has_value(), "--dilation"}}};
+  const std::array<std::pair<bool, const char*>, 6> options{{{!given.cluster.empty(), "--cluster"},
+                                                             {!given.rules.runtime.empty(), "--runtime"},
+                                                             {given.rules.transfers.has_value(), "--transfers"},
+                                                             {given.rules.receives.has_value(), "--receives"},
+                                                             {given.rules.send_buffers.has_value(), "--send-buffers"},
+                                                             {given.dilation.has_value(), "--dilation"}}};
   for (const auto& [is_given, name] : options) {
     if (is_given) throw Error(name + why);
   }
@@ -131,7 +130,7 @@ void PaceArguments::add_to(OptionTable& parser) {
             "devices and links: with --network instead of --cost, the times that actions take there")
       .real("dilation", dilation, {1e-6, 1e6},
             "real time for given time: at 10 a forward of 1 ms takes 10 ms, and counts as 1 ms (default: 1)");
-  add_messages_to(parser, messages);
+  add_messages_to(parser, rules);
 }
 
 void PaceArguments::complete(CostArguments& costs, TrainArguments& training) const {
@@ -164,12 +163,11 @@ void PaceArguments::complete(CostArguments& costs, TrainArguments& training) con
 void PaceArguments::apply(const PricedPipeline& input, const Schedule& schedule, TrainOptions& options) const {
   if (input.partition) options.model.partition = *input.partition;
   options.execution.cluster = input.cluster_pointer();
-  options.execution.lowering = messages.lowering(schedule);
+  options.execution.lowering = rules.lowering(schedule);
   StageCosts costs = input.costs;
   costs.runtime = {};  // its own host and calls are real
-  options.execution.pace = PaceOptions{.costs = std::move(costs),
-                                       .transfers = messages.simulation(schedule).transfers,
-                                       .dilation = dilation.value_or(1)};
+  options.execution.pace = PaceOptions{
+      .costs = std::move(costs), .transfers = rules.simulation(schedule).transfers, .dilation = dilation.value_or(1)};
 }
 
 /// Rows of the table of losses.

@@ -113,7 +113,7 @@ std::span<const ScheduleSpec> special_schedules() {
           .source = "Thorpe et al., Bamboo, arXiv 2204.12013",
           .needs = "m x updates at most 2^20",
           .options = {{"wrap", {"no", "yes"}, "no", "whether the last device runs the first stage's forward, too"},
-                      {"lost", count_form("S"), "none", "writes the step after the device of stage S was lost"}},
+                      {"lost", count_form("S", 0), "none", "writes the step after the device of stage S was lost"}},
           .folds = false,
           .copies = false,
           .make = bamboo},

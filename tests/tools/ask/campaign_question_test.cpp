@@ -5,7 +5,7 @@
 
 #include "models/ground/presets.hpp"
 #include "tests/support/error_message.hpp"
-#include "tools/campaign/campaign_tables.hpp"
+#include "tools/campaign/campaign_answer.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -66,7 +66,7 @@ TEST_CASE("all rules are ranked by samples per cost, and the time of each adds u
 TEST_CASE("steps of a network come from the simulator: without failures a campaign gives its samples per second") {
   CampaignQuestion question = of_network();
   question.mtbf = "1e9";
-  question.rules = "checkpoint";
+  question.rule_names = "checkpoint";
   question.ready = "0";
   question.rule_options = {"restart=0", "every=1e6"};
   question.lengths = "4";
@@ -92,7 +92,7 @@ TEST_CASE("seeds differ, their number is told, and the same seed gives the same 
 TEST_CASE("a rule that lets later samples train less of the network has no goodput beside the others, and says why") {
   CampaignQuestion question = of_network();
   question.lengths = "2,4";
-  question.rules = "checkpoint,pipetransformer";
+  question.rule_names = "checkpoint,pipetransformer";
   question.rule_options = {"epoch=2000"};
   const CampaignAnswer answer = question.answer();
   const CampaignTable figures = campaign_figures(answer);
@@ -102,7 +102,7 @@ TEST_CASE("a rule that lets later samples train less of the network has no goodp
   }
   CHECK(campaign_text(answer).find("pipetransformer: layers freeze, so that later samples train less") !=
         std::string::npos);
-  question.rules = "checkpoint";
+  question.rule_names = "checkpoint";
   question.rule_options.clear();
   CHECK(campaign_text(question.answer()).find("layers freeze") == std::string::npos);
 }
@@ -111,7 +111,7 @@ TEST_CASE("bamboo's steps are those of its own schedule, redundant forwards incl
   CampaignQuestion question = of_network();
   question.lengths = "1,4";
   question.mtbf = "1e9";
-  question.rules = "bamboo";
+  question.rule_names = "bamboo";
   const CampaignResult ours = question.answer().outcomes.front().runs.front();
   CHECK(ours.phases.back().layout == JobLayout{2, 4});  // no node can stand in for one that is a pipeline by itself
   question.lengths = "4";
@@ -120,7 +120,7 @@ TEST_CASE("bamboo's steps are those of its own schedule, redundant forwards incl
   CHECK(question.answer().outcomes.front().runs.front().samples == ours.samples);
   question.names = {"1f1b"};
   question.size.options.clear();
-  question.rules = "checkpoint";
+  question.rule_names = "checkpoint";
   question.rule_options = {"restart=30", "every=1e6"};
   // The forward of the next stage, a third of a pass, shows as far as nobody waits.
   const double plain = question.answer().outcomes.front().runs.front().samples;
@@ -156,7 +156,7 @@ TEST_CASE("several times between failures are one table, in which each column is
   CampaignQuestion question = of_network();
   question.mtbf = "2..8";
   question.lengths = "2,4";
-  question.rules = "checkpoint,swarm";
+  question.rule_names = "checkpoint,swarm";
   CHECK(question.is_sweep());
   const CampaignSweep sweep = question.sweep();
   CHECK(sweep.values == std::vector<double>{2, 4, 8});
@@ -182,7 +182,7 @@ TEST_CASE("several times between failures are one table, in which each column is
 TEST_CASE("any number of a campaign may be several, but only one of them") {
   CampaignQuestion question = of_network();
   question.lengths = "2,4";
-  question.rules = "checkpoint,swarm";
+  question.rule_names = "checkpoint,swarm";
   const auto column = [&](const CampaignSweep& sweep, std::size_t at, auto change) {
     CampaignQuestion one = question;
     change(one);
@@ -225,7 +225,7 @@ TEST_CASE("any number of a campaign may be several, but only one of them") {
 TEST_CASE("a table by an option of rules says which of the rules have it, and what it is where they agree") {
   const auto titled = [](const char* rules, const char* option) {
     CampaignQuestion question = of_layouts();
-    question.rules = rules;
+    question.rule_names = rules;
     question.rule_options = {option};
     const std::string text = campaign_text(question.sweep());
     const std::size_t begin = text.find("by ");
@@ -255,7 +255,7 @@ TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
         "unknown table of layouts 'bambo-gpt2' (did you mean 'bamboo-gpt2'?)");
   CHECK(refusal([](CampaignQuestion& q) { q.trace = "bamboo-p2"; }) ==
         "unknown trace 'bamboo-p2' (did you mean 'bamboo-p3'?)");
-  CHECK(refusal([](CampaignQuestion& q) { q.rules = "varuna,bambo"; }) ==
+  CHECK(refusal([](CampaignQuestion& q) { q.rule_names = "varuna,bambo"; }) ==
         "unknown rule 'bambo' (did you mean 'bamboo'?)");
   CHECK(refusal([](CampaignQuestion& q) { q.rule_options = {"evry=3"}; }) ==
         "unknown option of a rule 'evry' (did you mean 'every'?)");

@@ -1,4 +1,4 @@
-#include "tools/devices/sustained_rates.hpp"
+#include "tools/devices/simumax_file.hpp"
 
 #include <cmath>
 

@@ -60,6 +60,28 @@ TEST_CASE("the changes of a launch are those without which it would not run the 
                                  "tensor_model_parallel_size 4 -> tensor_model_parallel_size 2 @ train.sh:1"});
 }
 
+TEST_CASE("what only says how to recompute goes with the recomputation") {
+  const std::string ranks = "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 ";
+  const LaunchSettings now =
+      script(ranks + "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+  const auto changes = launch_changes(now, script(ranks), runs_two_by_two);
+  REQUIRE(changes);
+  CHECK(lines_of(*changes) == std::vector<std::string>{"recompute_granularity full ->  @ train.sh:1",
+                                                       "recompute_method uniform ->  @ train.sh:1",
+                                                       "recompute_num_layers 1 ->  @ train.sh:1"});
+}
+
+TEST_CASE("how a launch recomputes stays where it goes on recomputing") {
+  const std::string recompute = " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+  const LaunchSettings now = script("--tensor-model-parallel-size 4 --pipeline-model-parallel-size 2" + recompute);
+  const LaunchSettings then = script("--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2" + recompute);
+  const auto changes =
+      launch_changes(now, then, [](const LaunchSettings& said) { return launch_job(said).parallelism.tensor == 2; });
+  REQUIRE(changes);
+  CHECK(lines_of(*changes) ==
+        std::vector<std::string>{"tensor_model_parallel_size 4 -> tensor_model_parallel_size 2 @ train.sh:1"});
+}
+
 TEST_CASE("a launch that runs the plan already needs no changes") {
   const LaunchSettings now = script("--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --use-flash-attn");
   const auto changes =
@@ -88,6 +110,7 @@ TEST_CASE("plan --from tells the changes of the user's own script, and not a lau
   const std::string told = plan.out.substr(changes);
   CHECK(told.find("--pipeline-model-parallel-size 4") != std::string::npos);
   CHECK(told.find("remove  --recompute-granularity full") != std::string::npos);
+  CHECK(told.find("remove  --recompute-method uniform") != std::string::npos);
   CHECK(told.find("line 2") != std::string::npos);
   CHECK(told.find("--num-layers 8") == std::string::npos);
   CHECK(told.find("rotary-base") == std::string::npos);

@@ -1,14 +1,20 @@
+#include "tools/campaign/campaign_answer.hpp"
+
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
+
+#include <nlohmann/json.hpp>
 
 #include "sim/campaign/bamboo_means.hpp"
 #include "sim/campaign/campaign.hpp"
-#include "tools/campaign/campaign_answer.hpp"
-#include "tools/campaign/campaign_tables.hpp"
 #include "tools/reports/plot_page.hpp"
 #include "tools/reports/plot_svg.hpp"
+#include "tools/terminal/options_json.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -216,6 +222,214 @@ std::string campaign_page(const CampaignSweep& sweep) {
                                      .table = PlotTable{.head = table.head, .rows = table.rows}}},
                         .choice_label = ""});
   return html_plots(page);
+}
+
+namespace {
+
+double hours_of(std::int64_t ns) { return static_cast<double>(ns) / 3.6e12; }
+
+/// Colours of the uses of time, into kPlotColours.
+constexpr std::array<std::size_t, kTimeUseNames.size()> kUseColours{2, 1, 3, 4, 5, 7};
+
+/// A line of steps: it keeps a value up to right before the next one.
+class StepLine {
+ public:
+  StepLine(PlotSeries& series, std::int64_t until_ns) : series_(series), before_(hours_of(until_ns) * 1e-6) {}
+
+  void step(std::int64_t at_ns, double value) {
+    const double at = hours_of(at_ns);
+    if (!series_.x.empty() && at - before_ > series_.x.back()) add(at - before_, series_.y.back());
+    if (!series_.x.empty() && series_.x.back() >= at) {
+      series_.y.back() = value;
+    } else {
+      add(at, value);
+    }
+  }
+
+ private:
+  void add(double x, double y) {
+    series_.x.push_back(x);
+    series_.y.push_back(y);
+  }
+
+  PlotSeries& series_;
+  double before_;
+};
+
+/// The nodes that were there.
+PlotSeries nodes_line(const CampaignResult& run) {
+  PlotSeries line{.name = "nodes there", .x = {}, .y = {}, .colour = 0};
+  StepLine steps(line, run.until_ns);
+  steps.step(0, 0);
+  for (const NodeCount& count : run.nodes) steps.step(count.at_ns, count.nodes);
+  steps.step(run.until_ns, run.nodes.empty() ? 0 : run.nodes.back().nodes);
+  return line;
+}
+
+/// Nodes of the layout while time had this use, 0 otherwise; standing still is drawn as high as the layout before it.
+PlotSeries use_area(const CampaignResult& run, TimeUse use) {
+  const auto place = static_cast<std::size_t>(use);
+  PlotSeries area{.name = std::string(kTimeUseNames[place]), .x = {}, .y = {}, .colour = kUseColours[place]};
+  area.region = true;
+  StepLine steps(area, run.until_ns);
+  steps.step(0, 0);
+  double last_nodes = 1;
+  bool any = false;
+  for (const CampaignPhase& phase : run.phases) {
+    const double nodes = phase.layout.nodes() > 0 ? phase.layout.nodes() : last_nodes;
+    last_nodes = nodes;
+    if (phase.use != use) continue;
+    any = true;
+    steps.step(phase.start_ns, nodes);
+    steps.step(phase.end_ns, 0);
+  }
+  if (!any) return {};
+  steps.step(run.until_ns, 0);
+  return area;
+}
+
+Plot campaign_plot(const CampaignAnswer& answer, const CampaignOutcome& outcome) {
+  const CampaignResult& run = outcome.runs.front();
+  Plot plot{.title = outcome.rule + ": nodes in the layout, and what their time went into",
+            .note = answer.nodes,
+            .x = {.title = "hours"},
+            .y = {.title = "nodes"},
+            .series = {nodes_line(run)},
+            .marks = {}};
+  for (std::size_t use = 0; use < kTimeUseNames.size(); ++use) {
+    PlotSeries area = use_area(run, static_cast<TimeUse>(use));
+    if (!area.x.empty()) plot.series.push_back(std::move(area));
+  }
+  return plot;
+}
+
+PlotTable page_table(const CampaignTable& table) { return {.head = table.head, .rows = table.rows}; }
+
+}  // namespace
+
+std::string campaign_svg(const CampaignAnswer& answer) {
+  return svg_plot(campaign_plot(answer, answer.outcomes.front()));
+}
+
+std::string campaign_page(const CampaignAnswer& answer) {
+  PlotPage page{.title = "campaign", .note = answer.job + "; " + campaign_nodes(answer), .cards = {}};
+  PlotCard pictures{.title = "Nodes, layouts and time",
+                    .note =
+                        "What lies below a line is the layout: its height is the nodes that work, its colour what "
+                        "the time went into. The first run of every rule.",
+                    .choices = {},
+                    .choice_label = "rule"};
+  for (const CampaignOutcome& outcome : answer.outcomes) {
+    pictures.choices.push_back({.name = outcome.rule, .plot = campaign_plot(answer, outcome), .table = {}});
+  }
+  page.cards.push_back(std::move(pictures));
+  page.cards.push_back({.title = "What the job got",
+                        .note = "",
+                        .choices = {{.name = "all", .plot = {}, .table = page_table(campaign_figures(answer))}},
+                        .choice_label = ""});
+  page.cards.push_back({.title = "Where the time went",
+                        .note = "Shares add up to 100 %.",
+                        .choices = {{.name = "all", .plot = {}, .table = page_table(campaign_times(answer))}},
+                        .choice_label = ""});
+  return html_plots(page);
+}
+
+namespace {
+
+nlohmann::ordered_json run_json(const CampaignResult& run) {
+  nlohmann::ordered_json times;
+  for (std::size_t use = 0; use < kTimeUseNames.size(); ++use)
+    times[std::string(kTimeUseNames[use])] = run.time_ns[use];
+  nlohmann::ordered_json json{{"steps", run.steps},
+                              {"samples", run.samples},
+                              {"samples_per_s", run.samples_per_s()},
+                              {"goodput", run.goodput()},
+                              {"undisturbed_samples", run.undisturbed},
+                              {"time_ns", times},
+                              {"losses", run.removals},
+                              {"fatal", run.fatal},
+                              {"recoveries", run.recoveries},
+                              {"node_hours", run.node_hours},
+                              {"most_nodes", run.most_nodes},
+                              {"cost", run.cost},
+                              {"samples_per_cost", run.samples_per_cost()},
+                              {"first_step_ns", run.first_step_ns},
+                              {"last_step_ns", run.last_step_ns}};
+  if (run.frozen_layers > 0) json["frozen_layers"] = run.frozen_layers;
+  if (run.phases.empty()) return json;
+  nlohmann::ordered_json phases = nlohmann::ordered_json::array();
+  for (const CampaignPhase& phase : run.phases) {
+    phases.push_back({{"start_ns", phase.start_ns},
+                      {"end_ns", phase.end_ns},
+                      {"use", kTimeUseNames[static_cast<std::size_t>(phase.use)]},
+                      {"pipelines", phase.layout.pipelines},
+                      {"stages", phase.layout.stages}});
+  }
+  json["phases"] = std::move(phases);
+  return json;
+}
+
+nlohmann::ordered_json means_json(const BambooMeans& means) {
+  return {{"nodes", means.nodes},
+          {"cost_per_hour", means.cost_per_hour},
+          {"samples_per_s", means.samples_per_s},
+          {"samples_per_s_per_cost", means.samples_per_s_per_cost}};
+}
+
+nlohmann::ordered_json answer_json(const CampaignAnswer& answer) {
+  nlohmann::ordered_json rules = nlohmann::ordered_json::array();
+  for (const CampaignOutcome& outcome : answer.outcomes) {
+    nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+    for (const CampaignResult& run : outcome.runs) {
+      runs.push_back(run_json(run));
+      if (outcome.rule == "bamboo") runs.back()["as_released"] = means_json(bamboo_means(run));
+    }
+    rules.push_back({{"rule", outcome.rule}, {"runs", std::move(runs)}});
+  }
+  return {{"format", "plumbline-campaign"},
+          {"version", 1},
+          {"job", answer.job},
+          {"nodes", answer.nodes},
+          {"hours", answer.hours},
+          {"mean_nodes", answer.mean_nodes},
+          {"price_per_node_hour", answer.price_per_node_hour},
+          {"rules", std::move(rules)}};
+}
+
+}  // namespace
+
+std::string campaign_json(const CampaignAnswer& answer) { return answer_json(answer).dump(1) + "\n"; }
+
+std::string campaign_json(const CampaignSweep& sweep) {
+  nlohmann::ordered_json points = nlohmann::ordered_json::array();
+  for (std::size_t at = 0; at < sweep.values.size(); ++at) {
+    points.push_back({{"value", sweep.values[at]}, {"campaign", answer_json(sweep.answers[at])}});
+  }
+  const nlohmann::ordered_json document{
+      {"format", "plumbline-campaigns"}, {"version", 1}, {"option", sweep.option}, {"points", std::move(points)}};
+  return document.dump(1) + "\n";
+}
+
+std::string campaign_rules_text() {
+  std::string text;
+  for (const CampaignRuleSpec& rule : campaign_rules()) {
+    text += (text.empty() ? "" : "\n") + std::string(rule.name) + ": " + std::string(rule.summary) + "\n";
+    if (!rule.changes_job.empty()) text += "  changes the job: " + std::string(rule.changes_job) + "\n";
+    text += "  source: " + std::string(rule.source) + "\n" + options_text(rule.options);
+  }
+  return text;
+}
+
+std::string campaign_rules_json() {
+  auto rows = nlohmann::ordered_json::array();
+  for (const CampaignRuleSpec& rule : campaign_rules()) {
+    rows.push_back({{"name", rule.name},
+                    {"summary", rule.summary},
+                    {"source", rule.source},
+                    {"options", nlohmann::ordered_json::parse(options_json(rule.options))},
+                    {"changes_job", rule.changes_job}});
+  }
+  return rows.dump(2) + "\n";
 }
 
 }  // namespace plumb
