@@ -17,9 +17,9 @@ void require_one_chunk(std::string_view name, const ScheduleParams& params) {
 }
 
 std::string choice(std::string_view name, const ScheduleParams& params, const std::string& key,
-                   std::initializer_list<std::string_view> choices) {
+                   std::span<const std::string_view> choices) {
   const auto option = params.options.find(key);
-  if (option == params.options.end()) return std::string(*choices.begin());
+  if (option == params.options.end()) return std::string(choices.front());
   if (std::find(choices.begin(), choices.end(), option->second) != choices.end()) return option->second;
   std::string expected;
   for (const std::string_view known : choices) expected += (expected.empty() ? "" : " or ") + std::string(known);
@@ -27,14 +27,15 @@ std::string choice(std::string_view name, const ScheduleParams& params, const st
 }
 
 std::int64_t whole_number(std::string_view name, const ScheduleParams& params, const std::string& key,
-                          std::int64_t otherwise) {
+                          std::int64_t otherwise, std::int64_t least) {
   const auto option = params.options.find(key);
   if (option == params.options.end()) return otherwise;
   const std::string& text = option->second;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require(error == std::errc{} && end == text.data() + text.size() && value >= 1, name,
-          "option " + key + ": expected a whole number of at least 1, found '" + text + "'");
+  require(
+      error == std::errc{} && end == text.data() + text.size() && value >= least, name,
+      "option " + key + ": expected a whole number of at least " + std::to_string(least) + ", found '" + text + "'");
   return value;
 }
 
