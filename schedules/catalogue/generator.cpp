@@ -16,20 +16,21 @@ void require_one_chunk(std::string_view name, const ScheduleParams& params) {
 }
 
 std::string choice(std::string_view, const ScheduleParams& params, const std::string& key,
-                   std::initializer_list<std::string_view> choices) {
+                   std::span<const std::string_view> choices) {
   const auto option = params.options.find(key);
-  return option == params.options.end() ? std::string(*choices.begin()) : option->second;
+  return option == params.options.end() ? std::string(choices.front()) : option->second;
 }
 
 std::int64_t whole_number(std::string_view name, const ScheduleParams& params, const std::string& key,
-                          std::int64_t otherwise) {
+                          std::int64_t otherwise, std::int64_t least) {
   const auto option = params.options.find(key);
   if (option == params.options.end()) return otherwise;
   const std::string& text = option->second;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require(error == std::errc{} && end == text.data() + text.size() && value >= 1, name,
-          "option " + key + ": expected a whole number of at least 1, found '" + text + "'");
+  require(
+      error == std::errc{} && end == text.data() + text.size() && value >= least, name,
+      "option " + key + ": expected a whole number of at least " + std::to_string(least) + ", found '" + text + "'");
   return value;
 }
 

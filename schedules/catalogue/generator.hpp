@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,11 +27,15 @@ void require_one_chunk(std::string_view name, const ScheduleParams& params);
 
 /// The option's value, which the table of the schedule's options allows; the first of `choices` when not given.
 std::string choice(std::string_view name, const ScheduleParams& params, const std::string& key,
-                   std::initializer_list<std::string_view> choices);
+                   std::span<const std::string_view> choices);
+inline std::string choice(std::string_view name, const ScheduleParams& params, const std::string& key,
+                          std::initializer_list<std::string_view> choices) {
+  return choice(name, params, key, std::span(choices.begin(), choices.size()));
+}
 
-/// The option as a whole number of at least 1, `otherwise` when not given. Throws `Error` for anything else.
+/// The option as a whole number of at least `least`, `otherwise` when not given. Throws `Error` for anything else.
 std::int64_t whole_number(std::string_view name, const ScheduleParams& params, const std::string& key,
-                          std::int64_t otherwise);
+                          std::int64_t otherwise, std::int64_t least = 1);
 
 /// A schedule of one replica with stage s on device s mod p, without its lists; `parameters` holds p, m and, where it
 /// is not 1, `updates`. Throws `Error` when m x updates exceeds what a microbatch index can name.

@@ -44,13 +44,13 @@ void ListBuilder::add_pair(Action first, const Action& second) {
   list_.actions.push_back(second);
 }
 
-void ListBuilder::close(std::size_t begin, std::size_t slot, std::int64_t count, const Advance& advance) {
-  const std::size_t length = list_.actions.size() - begin;
+void ListBuilder::close(const Mark& begin, std::int64_t count, const Advance& advance) {
+  const std::size_t length = list_.actions.size() - begin.action;
   if (length == 0 || count == 1) return;
-  const bool flat = list_.repeats.size() == slot;
+  const bool flat = list_.repeats.size() == begin.repeat;
   if (!flat || count * static_cast<std::int64_t>(length) > kWrittenOut) {
-    const Repeat block{begin, list_.actions.size(), count, advance};
-    list_.repeats.insert(list_.repeats.begin() + static_cast<std::ptrdiff_t>(slot), block);
+    const Repeat block{begin.action, list_.actions.size(), count, advance};
+    list_.repeats.insert(list_.repeats.begin() + static_cast<std::ptrdiff_t>(begin.repeat), block);
     return;
   }
   for (std::int64_t i = 1; i < count; ++i) {

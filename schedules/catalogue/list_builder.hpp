@@ -45,11 +45,20 @@ class ListBuilder {
   template <class Body>
   void repeat(std::int64_t count, Advance advance, Body&& body) {
     if (count <= 0) return;
-    const std::size_t begin = list_.actions.size();
-    const std::size_t slot = list_.repeats.size();
+    const Mark begin = mark();
     std::forward<Body>(body)();
-    close(begin, slot, count, advance);
+    close(begin, count, advance);
   }
+
+  /// An end of the list so far.
+  struct Mark {
+    std::size_t action = 0;
+    std::size_t repeat = 0;
+  };
+  Mark mark() const { return {list_.actions.size(), list_.repeats.size()}; }
+
+  /// Makes what has been appended since `begin` the first of `count` turns.
+  void close(const Mark& begin, std::int64_t count, const Advance& advance);
 
   /// `repeat` over consecutive microbatches.
   template <class Body>
@@ -76,9 +85,6 @@ class ListBuilder {
   DeviceList take() { return std::move(list_); }
 
  private:
-  /// Makes [begin, end of list) a block of its own, or writes it out; repeats from `slot` on lie inside.
-  void close(std::size_t begin, std::size_t slot, std::int64_t count, const Advance& advance);
-
   DeviceList list_;
 };
 

@@ -107,6 +107,7 @@ Schedule generate(std::string_view name, const ScheduleParams& params) {
     require(spec.synchronous && !spec.inference, spec.name, "option shares: expected a schedule that flushes");
     return pipeline_copies(spec.name, params, [name](const ScheduleParams& one) { return generate(name, one); });
   }
+  if (spec.make == nullptr) return generate_by_rules(spec, params);
   if (!params.costs) return spec.make(params);
   ScheduleParams checked = params;
   checked.costs = [&](std::int32_t num_stages) { return summable_costs(spec, params, num_stages); };

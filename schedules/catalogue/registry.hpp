@@ -11,10 +11,12 @@
 
 namespace plumb {
 
+struct PhaseRules;
+
 /// One row of the catalogue.
 struct ScheduleSpec {
   std::string_view name;
-  std::string_view summary;
+  std::string_view summary = {};
   std::int32_t year = 0;
   std::string_view source = {};  ///< "Huang et al., GPipe, arXiv 1811.06965"
   bool synchronous = true;
@@ -27,7 +29,9 @@ struct ScheduleSpec {
   bool folds = true;               ///< written with loops: its size does not grow with m
   bool searched = true;            ///< by a plan search that is given no names
   bool copies = true;              ///< takes the option `shares` if it flushes; false where its lists do not allow it
-  Schedule (*make)(const ScheduleParams&) = nullptr;
+  Schedule (*make)(const ScheduleParams&) = nullptr;  ///< null: `rules` say it
+  const PhaseRules* rules = nullptr;
+  std::string_view rules_text = {};  ///< as they are written: FILE.rules
 
   /// `options`, and then those that it has like every other schedule of its kind (pipeline_copies.hpp).
   std::vector<NamedOption> all_options() const;
@@ -49,6 +53,12 @@ std::span<const ScheduleSpec> zero_bubble_schedules();
 std::span<const ScheduleSpec> asynchronous_schedules();
 std::span<const ScheduleSpec> torch_schedules();
 std::span<const ScheduleSpec> special_schedules();
+
+/// `generators` and the rows of the rules of a group (GROUP/*.rules), each behind the row that it names. A generator of
+/// the same name stands before the rules: it chooses or searches, and calls `generate_by_rules`.
+std::vector<ScheduleSpec> with_rules(std::string_view group, std::span<const ScheduleSpec> generators);
+/// The schedule that the rules of a row make, without the generator that may stand before them.
+Schedule generate_by_rules(const ScheduleSpec& spec, const ScheduleParams& params);
 
 /// Generates a schedule, or with the option `shares` copies of it (pipeline_copies.hpp). Throws `Error` for an unknown
 /// name (with the nearest one), unknown options, and impossible parameters.

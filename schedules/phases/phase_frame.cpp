@@ -5,6 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/slice_lengths.hpp"
 #include "schedules/catalogue/v_placement.hpp"
 #include "schedules/document/methods.hpp"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr std::int64_t kMostCopiesOfModel = 1024;
 constexpr std::int64_t kMostSlicesOfRules = 32767;
 constexpr std::int64_t kMostPlaces = 1 << 20;
+constexpr std::int64_t kMostWantedUpdates = 1'000'000'000'000;
 
 std::int64_t value_within(const PlacedText& text, const WholeNames& names, std::int64_t least, std::int64_t most) {
   const std::int64_t value = whole_value(text.text, names, text.where);
@@ -29,16 +31,14 @@ class FrameReader {
 
   PhaseFrame read() {
     frame_.devices = params_.num_devices;
-    if (rules_.chunks > 0 && params_.chunks > 0 && rules_.chunks != params_.chunks) {
-      throw Error(file_ + ": has " + std::to_string(rules_.chunks) + " chunks per device, found " +
-                  std::to_string(params_.chunks) + " asked for");
-    }
-    frame_.chunks = rules_.chunks > 0 ? rules_.chunks : std::max(1, params_.chunks);
+    check_chunks(rules_, file_, params_);
+    frame_.chunks = params_.chunks > 0 ? params_.chunks : std::max(1, rules_.chunks);
     frame_.forward_only = rules_.forward_only;
     frame_.names = {{"p", params_.num_devices}, {"m", params_.num_microbatches}, {"v", frame_.chunks}};
     read_options();
+    read_slices();
+    check_needs(rules_, file_, frame_.names);
     read_updates();
-    if (rules_.slices) frame_.slices = value_within(rules_.slices, frame_.names, 1, kMostSlicesOfRules);
     if (rules_.copies)
       frame_.copies = static_cast<std::int32_t>(value_within(rules_.copies, frame_.names, 1, kMostCopiesOfModel));
     read_stages();
@@ -51,9 +51,12 @@ class FrameReader {
     for (const auto& given : params_.options) {
       const std::string& name = given.first;
       const bool known = std::ranges::any_of(rules_.options, [&](const PhaseOption& one) { return one.name == name; });
-      if (known) continue;
+      if (known || offers_option(rules_, name)) continue;
+      const std::vector<NamedOption> of_slices = slice_options(1);
+      if (rules_.slices_vary && find_option(of_slices, name) != nullptr) continue;
       std::string all;
       for (const PhaseOption& one : rules_.options) all += (all.empty() ? "" : ", ") + one.name;
+      for (const PhaseOffer& one : rules_.offers) all += (all.empty() ? "" : ", ") + one.name;
       throw Error(file_ + ": option '" + name + "', expected " +
                   (all.empty() ? "no --opt, because these rules have no options" : "one of " + all));
     }
@@ -61,9 +64,28 @@ class FrameReader {
       if (frame_.names.contains(option.name)) {
         throw Error(option.otherwise.where + ": '" + option.name + "' is taken, expected another name of an option");
       }
+      if (!option.words.empty()) {
+        const std::vector<std::string_view> words(option.words.begin(), option.words.end());
+        const std::string chosen = choice(file_, params_, option.name, words);
+        frame_.names[option.name] = std::ranges::find(words, chosen) - words.begin();
+        for (const std::string& word : option.words) frame_.names[option.name + " is " + word] = word == chosen ? 1 : 0;
+        continue;
+      }
       const std::int64_t otherwise = whole_value(option.otherwise.text, frame_.names, option.otherwise.where);
-      frame_.names[option.name] = whole_number(file_, params_, option.name, otherwise);
+      frame_.names[option.name] = whole_number(file_, params_, option.name, otherwise, option.least);
     }
+  }
+
+  void read_slices() {
+    if (!rules_.slices) return;
+    frame_.slices = value_within(rules_.slices, frame_.names, 1, kMostSlicesOfRules);
+    if (rules_.slices_vary) {
+      frame_.lengths = slice_lengths(file_, params_, frame_.slices);
+      frame_.slices = std::ssize(frame_.lengths);
+      frame_.names["slices"] = frame_.slices;
+    }
+    frame_.sliced =
+        frame_.slices > 1 || std::ranges::find(rules_.records, "slices", &PhaseRecord::name) != rules_.records.end();
   }
 
   void read_updates() {
@@ -71,9 +93,12 @@ class FrameReader {
     if (params_.updates > 0) {
       frame_.updates = params_.updates;
     } else if (frame_.whole) {
-      frame_.updates = value_within(rules_.updates, frame_.names, 1, kMostMicrobatches / params_.num_microbatches);
+      const std::int64_t wanted = value_within(rules_.updates, frame_.names, 1, kMostWantedUpdates);
+      frame_.updates = std::clamp<std::int64_t>(kMostMicrobatches / params_.num_microbatches, 1, wanted);
     }
     frame_.names["u"] = frame_.updates;
+    if (rules_.update_every)
+      frame_.update_every = value_within(rules_.update_every, frame_.names, 1, kMostMicrobatches);
   }
 
   void read_stages() {
@@ -86,14 +111,16 @@ class FrameReader {
     for (std::int32_t r = 0; r < frame_.copies; ++r) {
       for (std::int32_t c = 0; c < frame_.chunks; ++c) {
         for (std::int32_t d = 0; d < frame_.devices; ++d) {
+          if (!rules_.stage) {
+            frame_.stages.push_back(rules_.in_v ? static_cast<std::int32_t>(v_stage(frame_.devices, c, d))
+                                                : c * frame_.devices + d);
+            continue;
+          }
           names["r"] = r;
           names["c"] = c;
           names["d"] = d;
-          const std::int64_t looped =
-              rules_.in_v ? static_cast<std::int64_t>(v_stage(frame_.devices, c, d)) : c * p + d;
-          const std::int64_t stage =
-              rules_.stage ? value_within(rules_.stage, names, -1, p * frame_.chunks - 1) : looped;
-          frame_.stages.push_back(static_cast<std::int32_t>(stage));
+          frame_.stages.push_back(
+              static_cast<std::int32_t>(value_within(rules_.stage, names, -1, p * frame_.chunks - 1)));
         }
       }
     }
@@ -119,6 +146,29 @@ class FrameReader {
                   std::to_string(all));
     }
     frame_.item = rules_.share_item;
+    if (!frame_.item) return;
+    names["i"] = 0;
+    for (std::int32_t r = 0; r < frame_.copies; ++r) {
+      names["r"] = r;
+      const std::optional<std::int64_t> stride = whole_slope(frame_.item.text, names, frame_.item.where, "i");
+      frame_.stride = r == 0 || frame_.stride == stride ? stride : std::nullopt;
+    }
+    if (!frame_.stride) return;
+    for (std::int32_t r = 0; r < frame_.copies; ++r) read_first(r, names);
+  }
+
+  /// Checks the last microbatch, too.
+  void read_first(std::int32_t r, WholeNames& names) {
+    const std::int64_t all = params_.num_microbatches * (frame_.whole ? frame_.updates : 1);
+    names["r"] = r;
+    for (const std::int64_t i : {std::int64_t{0}, frame_.real[static_cast<std::size_t>(r)] - 1}) {
+      names["i"] = std::max<std::int64_t>(i, 0);
+      const std::int64_t microbatch = whole_value(frame_.item.text, names, frame_.item.where);
+      if (frame_.first.size() == static_cast<std::size_t>(r)) frame_.first.push_back(microbatch);
+      if (frame_.real[static_cast<std::size_t>(r)] == 0 || (microbatch >= 0 && microbatch < all)) continue;
+      throw Error(frame_.item.where + ": " + frame_.item.text + " is " + std::to_string(microbatch) + " for r " +
+                  std::to_string(r) + ", i " + std::to_string(i) + ", expected 0 to " + std::to_string(all - 1));
+    }
   }
 
   const PhaseRules& rules_;
@@ -129,6 +179,7 @@ class FrameReader {
 
 void place_stages(const PhaseRules& rules, const PhaseFrame& frame, Schedule& schedule) {
   schedule.num_stages = 1 + *std::ranges::max_element(frame.stages);
+  if (!rules.stage && !rules.in_v && frame.copies == 1) return;  // as looped_schedule places them
   schedule.placement.assign(static_cast<std::size_t>(frame.copies), {});
   for (std::int32_t r = 0; r < frame.copies; ++r) {
     auto& placement = schedule.placement[static_cast<std::size_t>(r)];
@@ -155,19 +206,25 @@ WeightPolicy policy_named(std::string_view name, const std::string& where) {
   throw Error(where + ": weights '" + std::string(name) + "', expected one of " + all);
 }
 
-/// One policy, or one for each chunk.
-void set_policies(const PlacedText& text, const PhaseFrame& frame, Schedule& schedule) {
+/// One policy, or one for each chunk; "delay by N" with how many updates.
+void set_policies(const PlacedText& said, const PhaseFrame& frame, Schedule& schedule) {
+  const std::size_t by = said.text.find(" by ");
+  if (by != std::string::npos) {
+    const PlacedText delay{said.where, said.text.substr(by + 4)};
+    schedule.weights.delay = static_cast<std::int32_t>(value_within(delay, frame.names, 1, kMostMicrobatches));
+  }
+  const std::string text = said.text.substr(0, by);
   std::vector<WeightPolicy> policies;
-  std::string_view rest = text.text;
+  std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(' '), rest.size());
-    if (end > 0) policies.push_back(policy_named(rest.substr(0, end), text.where));
+    if (end > 0) policies.push_back(policy_named(rest.substr(0, end), said.where));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   schedule.weights.policy = policies.front();
   if (policies.size() == 1) return;
   if (policies.size() != static_cast<std::size_t>(frame.chunks)) {
-    throw Error(text.where + ": " + std::to_string(policies.size()) + " policies, expected one or " +
+    throw Error(said.where + ": " + std::to_string(policies.size()) + " policies, expected one or " +
                 std::to_string(frame.chunks) + ", one for each chunk");
   }
   schedule.weights.per_stage.resize(static_cast<std::size_t>(schedule.num_stages));
@@ -180,33 +237,121 @@ void set_policies(const PlacedText& text, const PhaseFrame& frame, Schedule& sch
   }
 }
 
+/// "FIRST..LAST", or "segments of N", of which only the first stage keeps its input.
+std::vector<Recompute> recompute_of(const PlacedText& said, const PhaseFrame& frame, std::int32_t stages) {
+  std::vector<Recompute> rules;
+  constexpr std::string_view kSegments = "segments of ";
+  if (said.text.starts_with(kSegments)) {
+    const PlacedText size{said.where, said.text.substr(kSegments.size())};
+    const auto each = static_cast<std::int32_t>(value_within(size, frame.names, 1, stages));
+    for (std::int32_t first = 0; first < stages; first += each) {
+      rules.push_back({.first_stage = first, .last_stage = std::min(first + each, stages) - 1, .segment = true});
+    }
+    return rules;
+  }
+  const std::size_t dots = said.text.find("..");
+  if (dots == std::string::npos) throw Error(said.where + ": expected recompute FIRST..LAST or segments of N");
+  const PlacedText first{said.where, said.text.substr(0, dots)};
+  const PlacedText last{said.where, said.text.substr(dots + 2)};
+  Recompute rule;
+  rule.first_stage = static_cast<std::int32_t>(value_within(first, frame.names, 0, stages - 1));
+  rule.last_stage = static_cast<std::int32_t>(value_within(last, frame.names, rule.first_stage, stages - 1));
+  return {rule};
+}
+
+/// Options that are not what holds without them, and what is recorded in any case.
+void record_parameters(const PhaseRules& rules, const PhaseFrame& frame, const ScheduleParams& params,
+                       Schedule& schedule) {
+  if (frame.update_every > 0) schedule.parameters["updates"] = frame.updates;
+  if (rules.slices_vary && frame.sliced) schedule.parameters["slices"] = frame.slices;
+  for (const PhaseOption& option : rules.options) {
+    const auto record = std::ranges::find(rules.records, option.name, &PhaseRecord::name);
+    const bool named = record != rules.records.end();
+    if (named && record->never) continue;
+    const auto given = params.options.find(option.name);
+    if (!option.words.empty()) {
+      const std::string& word = given == params.options.end() ? option.words.front() : given->second;
+      if (named || word != option.words.front()) schedule.parameters[option.name] = word;
+    } else {
+      const std::int64_t value = frame.names.at(option.name);
+      const bool usual = given == params.options.end() ||
+                         value == whole_value(option.otherwise.text, frame.names, option.otherwise.where);
+      if (named || !usual) schedule.parameters[option.name] = value;
+    }
+  }
+  for (const PhaseRecord& record : rules.records) {
+    if (!record.text.empty()) schedule.parameters[record.name] = record.text;
+  }
+}
+
 }  // namespace
 
 PhaseFrame phase_frame(const PhaseRules& rules, std::string_view file_name, const ScheduleParams& params) {
   return FrameReader(rules, file_name, params).read();
 }
 
-Schedule framed_schedule(const PhaseRules& rules, const PhaseFrame& frame, std::string_view name,
+const PlacedText* chosen_text(const PlacedTexts& texts, const WholeNames& names) {
+  const PlacedText* chosen = nullptr;
+  for (const PlacedText& one : texts) {
+    if (one.only_if.empty() || whole_value(one.only_if, names, one.where) != 0) chosen = &one;
+  }
+  return chosen;
+}
+
+std::string said_of_need(const PhaseStatement& need, std::string_view file_name, const WholeNames& names) {
+  if (need.name.empty()) return need.where + ": needs " + need.value;
+  std::string said(file_name);
+  said += ": ";
+  for (std::string_view rest = need.name; !rest.empty();) {
+    const std::size_t open = std::min(rest.find('{'), rest.size());
+    said += rest.substr(0, open);
+    rest.remove_prefix(open);
+    if (rest.empty()) break;
+    const std::size_t close = std::min(rest.find('}'), rest.size());
+    said += std::to_string(whole_value(rest.substr(1, close - 1), names, need.where));
+    rest.remove_prefix(std::min(close + 1, rest.size()));
+  }
+  return said;
+}
+
+void check_needs(const PhaseRules& rules, std::string_view file_name, const WholeNames& names) {
+  for (const PhaseStatement& need : rules.needs) {
+    if (whole_value(need.value, names, need.where) == 0) throw Error(said_of_need(need, file_name, names));
+  }
+}
+
+void check_chunks(const PhaseRules& rules, std::string_view file_name, const ScheduleParams& params) {
+  if (rules.chunks == 0 || rules.chunks_vary || params.chunks == 0 || rules.chunks == params.chunks) return;
+  throw Error(std::string(file_name) + ": chunks per device (" + std::to_string(params.chunks) + ") must be " +
+              std::to_string(rules.chunks) + (rules.chunks == 1 ? "; see 'interleaved'" : "") +
+              (rules.chunks_remark.empty() ? "" : ", " + rules.chunks_remark));
+}
+
+Schedule framed_schedule(const PhaseRules& rules, PhaseFrame& frame, std::string_view name,
                          const ScheduleParams& params) {
   Schedule schedule = looped_schedule(name, params, frame.chunks, frame.updates);
-  for (const PhaseOption& option : rules.options) {
-    if (params.options.contains(option.name)) schedule.parameters[option.name] = frame.names.at(option.name);
+  record_parameters(rules, frame, params, schedule);
+  if (offers_option(rules, kRecomputeOption.name)) {
+    frame.recompute = rules.only_backward ? recompute_choice(name, params, schedule, {"never", "always", "except-last"})
+                                          : recompute_choice(name, params, schedule);
+    if (rules.only_backward) frame.recompute = {};
   }
   place_stages(rules, frame, schedule);
   schedule.forward_only = rules.forward_only;
-  if (frame.slices > 1) {
-    schedule.slices = Slices{rules.axis, {std::vector<std::int64_t>(static_cast<std::size_t>(frame.slices), 1)}};
+  if (frame.sliced) {
+    const std::vector<std::int64_t> equal(static_cast<std::size_t>(frame.slices), 1);
+    schedule.slices = Slices{rules.axis, {frame.lengths.empty() ? equal : frame.lengths}};
   }
-  if (rules.weights) set_policies(rules.weights, frame, schedule);
-  if (rules.recompute_first) {
-    Recompute rule;
-    rule.first_stage =
-        static_cast<std::int32_t>(value_within(rules.recompute_first, frame.names, 0, schedule.num_stages - 1));
-    rule.last_stage = static_cast<std::int32_t>(
-        value_within(rules.recompute_last, frame.names, rule.first_stage, schedule.num_stages - 1));
-    schedule.recompute = {rule};
+  if (const PlacedText* said = chosen_text(rules.weights, frame.names)) set_policies(*said, frame, schedule);
+  if (const PlacedText* said = chosen_text(rules.recompute, frame.names)) {
+    schedule.recompute = recompute_of(*said, frame, schedule.num_stages);
   }
-  return rules.methods ? with_methods(std::move(schedule), rules.methods.text) : schedule;
+  if (rules.flushed) {
+    const std::int64_t first = value_within(rules.flushed, frame.names, 0, kMostMicrobatches);
+    if (first > 0) schedule.weights.phases = {{std::min(first, frame.updates), WeightPolicy::kFlush}};
+  }
+  const PlacedText* methods = chosen_text(rules.methods, frame.names);
+  return methods != nullptr ? with_methods(std::move(schedule), methods->text) : schedule;
 }
 
 }  // namespace plumb

@@ -1,22 +1,43 @@
 #include "schedules/phases/phase_rules.hpp"
 
 #include <string>
+#include <utility>
 
+#include "schedules/catalogue/generate_as.hpp"
 #include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/post_validation.hpp"
 #include "schedules/phases/phase_frame.hpp"
 
 namespace plumb {
+namespace {
+
+/// Another schedule, with options that the rules set.
+Schedule schedule_like(const PhaseRules& rules, std::string_view name, const ScheduleParams& params) {
+  check_chunks(rules, name, params);
+  const WholeNames names{{"p", params.num_devices}, {"m", params.num_microbatches}};
+  check_needs(rules, name, names);
+  ScheduleParams theirs = params;
+  for (const auto& [option, text] : rules.set_in_it) {
+    const bool word = !text.starts_with('=');
+    theirs.options[option] = word ? text : std::to_string(whole_value(text.substr(1), names, rules.same_as.where));
+  }
+  return generate_as(name, rules.same_as.text, theirs);
+}
+
+}  // namespace
 
 Schedule schedule_from_rules(const PhaseRules& rules, std::string_view file_name, const ScheduleParams& params,
                              const PhaseChanges& changes) {
+  if (rules.same_as) return schedule_like(rules, file_name, params);
   const std::string name(file_name.substr(file_name.rfind('/') + 1));
-  const PhaseFrame frame = phase_frame(rules, file_name, params);
+  PhaseFrame frame = phase_frame(rules, file_name, params);
   Schedule schedule = framed_schedule(rules, frame, name, params);
   for (std::int32_t d = 0; d < params.num_devices; ++d) {
     schedule.devices.push_back(repeat_steps(params, frame.whole ? 1 : frame.updates,
                                             [&](ListBuilder& list) { write_phases(rules, frame, d, changes, list); }));
   }
-  return schedule;
+  const bool validates = offers_option(rules, kValidationOption.name);
+  return validates ? with_validation(name, params, std::move(schedule)) : schedule;
 }
 
 Schedule schedule_from_rules(std::string_view text, std::string_view file_name, const ScheduleParams& params) {

@@ -1,9 +1,13 @@
 #include "schedules/phases/phase_writer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/ground/error.hpp"
@@ -12,6 +16,68 @@
 
 namespace plumb {
 namespace {
+
+/// Chunks in turn, again and again.
+class ChunkStream {
+ public:
+  /// Where a pass stands in it.
+  struct Place {
+    std::int64_t chunk = 0;
+    std::int64_t run = 0;  ///< passes of this chunk from here on
+  };
+
+  void add(std::int64_t chunk, std::int64_t count) {
+    if (count <= 0) return;
+    ends_.push_back(period() + count);
+    chunks_.push_back(chunk);
+  }
+  /// There are so many of each chunk; the last round may be shorter than the others, its runs alike.
+  void end_after(std::int64_t each, std::int64_t run) {
+    full_ = each / run * period();
+    last_run_ = each % run;
+  }
+
+  /// Whether all passes are of one chunk.
+  bool constant() const { return std::ranges::count(chunks_, chunks_.front()) == std::ssize(chunks_); }
+  bool empty() const { return ends_.empty(); }
+  std::int64_t period() const { return ends_.empty() ? 0 : ends_.back(); }
+  /// Passes that stand in rounds of full length.
+  std::int64_t full() const { return full_; }
+
+  Place at(std::int64_t number) const {
+    if (number >= full_ && last_run_ > 0) {
+      const std::int64_t inside = (number - full_) % (last_run_ * static_cast<std::int64_t>(chunks_.size()));
+      return {chunks_[static_cast<std::size_t>(inside / last_run_)], last_run_ - inside % last_run_};
+    }
+    const std::int64_t inside = number % period();
+    const auto end = std::ranges::upper_bound(ends_, inside);
+    return {chunks_[static_cast<std::size_t>(end - ends_.begin())], *end - inside};
+  }
+
+  /// Passes of such a kind that have been taken; B as I.
+  std::int64_t& taken(Op op) { return taken_[kind_of(op)]; }
+  const std::array<std::int64_t, 4>& all_taken() const { return taken_; }
+  void move(const std::array<std::int64_t, 4>& before, std::int64_t turns) {
+    for (std::size_t kind = 0; kind < before.size(); ++kind) taken_[kind] += (taken_[kind] - before[kind]) * turns;
+  }
+
+ private:
+  static std::size_t kind_of(Op op) { return op == Op::kF ? 0 : is_backward(op) ? 1 : op == Op::kW ? 2 : 3; }
+
+  std::array<std::int64_t, 4> taken_{};
+  std::vector<std::int64_t> ends_;  ///< of runs
+  std::vector<std::int64_t> chunks_;
+  std::int64_t full_ = std::int64_t{1} << 62;
+  std::int64_t last_run_ = 0;
+};
+
+constexpr std::int64_t kMostAtOnce = 128;
+constexpr std::size_t kMostStreams = 4;  ///< more of them, and nothing is folded
+
+/// Passes of each kind that streams have given.
+using StreamPlaces = std::array<std::array<std::int64_t, 4>, kMostStreams>;
+
+Op stream_kind(Op op) { return op == Op::kB ? Op::kI : op; }
 
 /// Expands the rules of one device.
 class PhaseWriter {
@@ -25,15 +91,19 @@ class PhaseWriter {
     list_ = &list;
     run(0, rules_.statements.size());
     if (waits_for_half_) throw Error(last_where() + ": the second half of an overlapped pair is missing");
+    write_due();
     passes_.check_all(last_where());
     write_updates();
   }
 
  private:
-  struct Stream {
-    std::vector<std::int64_t> chunks;
-    std::map<Op, std::size_t> taken;  ///< by the kind of pass, B as I
+  using Passes = std::span<const PhasePass>;
+
+  struct NamedStream {
+    std::string name;
+    ChunkStream stream;
   };
+
   struct Slot {
     std::int64_t slot = 0;
     WantedPass pass;
@@ -49,8 +119,10 @@ class PhaseWriter {
   /// With what a search adds to it.
   std::int64_t count(std::size_t at) const {
     const PhaseStatement& statement = rules_.statements[at];
+    const std::int64_t said = value(statement.value, statement.where);
+    if (changes_.empty()) return said;
     const auto change = changes_.find({at, device_});
-    return value(statement.value, statement.where) + (change == changes_.end() ? 0 : change->second);
+    return said + (change == changes_.end() ? 0 : change->second);
   }
 
   void step(const std::string& where) {
@@ -63,22 +135,44 @@ class PhaseWriter {
     for (std::size_t at = begin; at < end; ++at) {
       const PhaseStatement& statement = rules_.statements[at];
       step(statement.where);
-      if (statement.kind == PhaseStatement::Kind::kLet) {
-        names_[statement.name] = count(at);
-      } else if (statement.kind == PhaseStatement::Kind::kNeed) {
-        if (value(statement.value, statement.where) == 0) throw Error(statement.where + ": needs " + statement.value);
-      } else if (statement.kind == PhaseStatement::Kind::kStream) {
-        take_stream(statement);
-      } else if (statement.kind == PhaseStatement::Kind::kPhase) {
-        phase(statement, turns(at));
-      } else if (statement.kind == PhaseStatement::Kind::kAt) {
-        slot_ = value(statement.value, statement.where);
-        phase(statement, 1);
-      } else if (statement.kind == PhaseStatement::Kind::kFor || statement.kind == PhaseStatement::Kind::kSorted) {
-        block(at);
-        at = statement.end;
+      switch (statement.kind) {
+        case PhaseStatement::Kind::kLet:
+          set(statement.name, count(at));
+          break;
+        case PhaseStatement::Kind::kNeed:
+          need(statement);
+          break;
+        case PhaseStatement::Kind::kStream:
+          take_stream(statement);
+          break;
+        case PhaseStatement::Kind::kPhase:
+          if (statement.name.empty()) {
+            phase(statement.passes, statement.where, turns(at));
+          } else {
+            periodic(statement, turns(at));
+          }
+          break;
+        case PhaseStatement::Kind::kAt:
+          slot_ = value(statement.value, statement.where);
+          phase(statement.passes, statement.where, 1);
+          break;
+        case PhaseStatement::Kind::kEnd:
+          break;
+        default:
+          at = block(at);
       }
     }
+  }
+
+  void need(const PhaseStatement& statement) const {
+    if (value(statement.value, statement.where) != 0) return;
+    throw Error(said_of_need(statement, statement.where.substr(0, statement.where.rfind(':')), names_));
+  }
+
+  void set(const std::string& name, std::int64_t value) {
+    std::int64_t& known = names_[name];
+    if (known != value) ++uneven_;
+    known = value;
   }
 
   std::int64_t turns(std::size_t at) const {
@@ -88,43 +182,64 @@ class PhaseWriter {
     throw Error(statement.where + ": " + statement.value + " is " + std::to_string(turns) + ", expected at least 0");
   }
 
-  void block(std::size_t at) {
+  /// Runs the block that begins at `at`; returns where it ends.
+  std::size_t block(std::size_t at) {
     const PhaseStatement& statement = rules_.statements[at];
+    if (statement.kind == PhaseStatement::Kind::kIf) return branch(at);
     if (statement.kind == PhaseStatement::Kind::kFor) {
       const std::int64_t count = turns(at);
       for (std::int64_t i = 0; i < count; ++i) {
         step(statement.where);
-        names_[statement.name] = i;
+        set(statement.name, i);
         run(at + 1, statement.end);
       }
-      return;
+    } else if (statement.kind == PhaseStatement::Kind::kRepeat) {
+      fold(turns(at), statement.where, true, [&] { run(at + 1, statement.end); });
+    } else if (statement.kind == PhaseStatement::Kind::kSorted) {
+      sorting_ = true;
+      run(at + 1, statement.end);
+      sorting_ = false;
+      std::ranges::stable_sort(slots_, {}, &Slot::slot);
+      for (const Slot& one : slots_) {
+        emit(one.pass, *one.where);
+        if (!waits_for_half_) write_due();
+      }
+      slots_.clear();
     }
-    sorting_ = true;
-    run(at + 1, statement.end);
-    sorting_ = false;
-    std::ranges::stable_sort(slots_, {}, &Slot::slot);
-    for (const Slot& one : slots_) emit(one.pass, *one.where);
-    slots_.clear();
+    return statement.end;
+  }
+
+  std::size_t branch(std::size_t at) {
+    const PhaseStatement& statement = rules_.statements[at];
+    const bool holds = value(statement.value, statement.where) != 0;
+    if (holds) run(at + 1, statement.end);
+    const std::size_t next = statement.end + 1;
+    const bool has_else =
+        next < rules_.statements.size() && rules_.statements[next].kind == PhaseStatement::Kind::kElse;
+    if (!has_else) return statement.end;
+    if (!holds) run(next + 1, rules_.statements[next].end);
+    return rules_.statements[next].end;
   }
 
   void take_stream(const PhaseStatement& written) {
-    Stream stream;
+    ChunkStream stream;
     const std::int64_t all = frame_.chunks;
     for (const StreamPart& part : written.parts) {
-      const std::int64_t most = names_.find("m")->second * frame_.slices;
-      const std::int64_t times = std::clamp<std::int64_t>(value(part.count, written.where), 0, most);
+      const std::int64_t times = value(part.count, written.where);
       if (part.kind == StreamPart::Kind::kChunk) {
-        stream.chunks.insert(stream.chunks.end(), static_cast<std::size_t>(times),
-                             known_chunk(part.chunk, written.where));
+        stream.add(known_chunk(part.chunk, written.where), times);
         continue;
       }
       for (std::int64_t chunk = 0; chunk < all; ++chunk) {
-        stream.chunks.insert(stream.chunks.end(), static_cast<std::size_t>(times),
-                             part.kind == StreamPart::Kind::kUp ? chunk : all - 1 - chunk);
+        stream.add(part.kind == StreamPart::Kind::kUp ? chunk : all - 1 - chunk, times);
       }
+      if (!part.all.empty() && times > 0) stream.end_after(value(part.all, written.where), times);
     }
-    if (stream.chunks.empty()) throw Error(written.where + ": the stream is empty, expected chunks");
-    streams_[written.name] = std::move(stream);
+    if (stream.empty()) throw Error(written.where + ": the stream is empty, expected chunks");
+    const auto known = std::ranges::find(streams_, written.name, &NamedStream::name);
+    if (known != streams_.end()) streams_.erase(known);
+    streams_.push_back({written.name, std::move(stream)});
+    ++uneven_;
   }
 
   std::int64_t known_chunk(std::int64_t chunk, const std::string& where) const {
@@ -132,45 +247,257 @@ class PhaseWriter {
     throw Error(where + ": chunk " + std::to_string(chunk) + ", expected one below " + std::to_string(frame_.chunks));
   }
 
-  void phase(const PhaseStatement& statement, std::int64_t turns) {
-    for (std::int64_t turn = 0; turn < turns; ++turn) {
-      step(statement.where);
-      for (std::size_t i = 0; i < statement.passes.size(); ++i) {
-        const PhasePass& pass = statement.passes[i];
-        const std::int64_t count = pass.count.empty() ? 1 : value(pass.count, statement.where);
-        for (std::int64_t k = 0; k < count; ++k) {
-          step(statement.where);
-          put(pass, statement.where);
-          if (pass.with_next) put(statement.passes[i + 1], statement.where);
-        }
-        if (pass.with_next) ++i;
+  ChunkStream& stream_of(const PhasePass& pass, const std::string& where) {
+    const auto found = std::ranges::find(streams_, pass.stream, &NamedStream::name);
+    if (found == streams_.end()) throw Error(where + ": there is no stream '" + pass.stream + "'");
+    return found->stream;
+  }
+
+  // Turns of a pattern, in pieces that are alike.
+
+  void phase(Passes passes, const std::string& where, std::int64_t turns) {
+    if (sorting_) {
+      for (std::int64_t turn = 0; turn < turns; ++turn) this->turn(passes, where);
+      return;
+    }
+    const bool streams = std::ranges::any_of(passes, [](const PhasePass& pass) { return !pass.stream.empty(); });
+    const std::int64_t left = streams ? whole_rounds(passes, where, turns) : whole_updates(passes, where, turns);
+    pieces(passes, where, left);
+  }
+
+  /// Turns that come again after a period, which is written out.
+  void periodic(const PhaseStatement& statement, std::int64_t turns) {
+    const std::int64_t period = std::max<std::int64_t>(value(statement.name, statement.where), 1);
+    const auto write = [&](std::int64_t count) {
+      for (std::int64_t k = 0; k < count; ++k) {
+        turn(statement.passes, statement.where);
+        write_due();
+      }
+    };
+    fold(turns / period, statement.where, true, [&] { write(period); });
+    write(turns % period);
+  }
+
+  /// Turns in which all streams go round: where a pattern has several passes, they are one block.
+  std::int64_t whole_rounds(Passes passes, const std::string& where, std::int64_t turns) {
+    if (passes.size() < 2) return turns;
+    std::int64_t period = 0;
+    std::int64_t reach = turns;
+    std::map<std::pair<const ChunkStream*, Op>, std::int64_t> each;
+    for (const PhasePass& pass : passes) {
+      if (pass.stream.empty() || !pass.count.empty()) return turns;
+      ChunkStream& stream = stream_of(pass, where);
+      if (period != 0 && stream.period() != period) return turns;
+      period = stream.period();
+      reach = std::min(reach, stream.full() - stream.taken(pass.op));
+      if (++each[{&stream, stream_kind(pass.op)}] > 1) return turns;
+    }
+    const std::int64_t rounds = std::max<std::int64_t>(reach, 0) / period;
+    fold(rounds, where, true, [&] { pieces(passes, where, period); });
+    return turns - rounds * period;
+  }
+
+  /// The rest of an update, and whole updates.
+  std::int64_t whole_updates(Passes passes, const std::string& where, std::int64_t turns) {
+    const std::int64_t every = frame_.update_every;
+    if (every == 0 || turns == 0) return turns;
+    const PhasePass* only = nullptr;
+    for (const PhasePass& pass : passes) {
+      if (!is_backward(pass.op)) continue;
+      if (only != nullptr || !pass.count.empty()) return turns;
+      only = &pass;
+    }
+    if (only == nullptr) return turns;
+    const std::int64_t taken = passes_.backwards(copy_of(*only, where), value(only->chunk, where));
+    const std::int64_t rest = std::min((every - taken % every) % every, turns);
+    pieces(passes, where, rest);
+    const std::int64_t whole = (turns - rest) / every;
+    fold(whole, where, true, [&] { pieces(passes, where, every); });
+    return turns - rest - whole * every;
+  }
+
+  /// Turns one after the other, as far as streams stay with a chunk and nothing else comes between.
+  void pieces(Passes passes, const std::string& where, std::int64_t turns) {
+    while (turns > 0) {
+      std::int64_t alike = turns;
+      for (const PhasePass& pass : passes) alike = std::min(alike, turns_alike(passes, pass, where));
+      alike = std::max<std::int64_t>(alike, 1);
+      fold(alike, where, false, [&] { turn(passes, where); });
+      write_due();
+      turns -= alike;
+    }
+  }
+
+  /// How many turns `pass` does the same in.
+  std::int64_t turns_alike(Passes passes, const PhasePass& pass, const std::string& where) {
+    std::int64_t turns = std::int64_t{1} << 62;
+    std::int64_t chunk = -1;
+    if (!pass.stream.empty()) {
+      if (!pass.count.empty()) return 1;
+      const auto with_it = std::ranges::count_if(passes, [&](const PhasePass& one) {
+        return one.stream == pass.stream && stream_kind(one.op) == stream_kind(pass.op);
+      });
+      ChunkStream& stream = stream_of(pass, where);
+      const ChunkStream::Place place = stream.at(stream.taken(pass.op));
+      turns = place.run / with_it;
+      chunk = place.chunk;
+    }
+    const bool cut = is_backward(pass.op) && (frame_.update_every > 0 || frame_.recompute.except_last);
+    if (!cut) return turns;
+    if (!pass.count.empty()) return 1;
+    if (pass.stream.empty()) chunk = value(pass.chunk, where);
+    const std::int32_t copy = copy_of(pass, where);
+    if (frame_.update_every > 0) {
+      turns = std::min(turns, frame_.update_every - passes_.backwards(copy, chunk) % frame_.update_every);
+    }
+    return frame_.recompute.except_last ? std::min(turns, turns_to_last(copy, chunk, pass.newest)) : turns;
+  }
+
+  /// Up to the last microbatch, or of it alone.
+  std::int64_t turns_to_last(std::int32_t copy, std::int64_t chunk, bool newest) const {
+    const std::int64_t last = frame_.real[static_cast<std::size_t>(copy)] - 1;
+    const std::int64_t next = std::max<std::int64_t>(passes_.next_backward(copy, chunk, newest), 0);
+    if (next == last) return 1;
+    return newest ? std::int64_t{1} << 62 : last - next;
+  }
+
+  /// `turns` times `body`; those that do the same with other numbers are one block. `whole`: it may hold anything.
+  template <class Body>
+  void fold(std::int64_t turns, const std::string& where, bool whole, Body body) {
+    for (std::int64_t done = 0; done < turns;) {
+      step(where);
+      const bool last = turns - done == 1 || sorting_ || waits_for_half_ || streams_.size() > kMostStreams;
+      if (last) {
+        body();
+        ++done;
+        continue;
+      }
+      const ListBuilder::Mark begin = list_->mark();
+      const Depth depth(*this);
+      const std::vector<PhasePasses::Stand>& before = depth.stands;
+      const StreamPlaces streams_before = stream_places();
+      const std::uint64_t uneven = uneven_;
+      body();
+      PhasePasses::Skip skip;
+      if (uneven == uneven_ && !waits_for_half_ && (!whole || returns(before, streams_before))) {
+        skip = passes_.skippable(before, turns - done - 1);
+      }
+      if (skip.turns > 0) {
+        passes_.skip(before, skip.turns);
+        move_streams(streams_before, skip.turns);
+        if (!whole) note_due(before);
+        list_->close(begin, 1 + skip.turns, skip.advance);
+      }
+      done += 1 + skip.turns;
+    }
+  }
+
+  /// What is known where a turn begins, by how deep it lies in others: room that is used again and again.
+  struct Depth {
+    explicit Depth(PhaseWriter& of) : writer(of), stands(writer.room()) { writer.passes_.stands(stands); }
+    ~Depth() { --writer.depth_; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+
+    PhaseWriter& writer;
+    std::vector<PhasePasses::Stand>& stands;
+  };
+  std::vector<PhasePasses::Stand>& room() {
+    if (depth_ == rooms_.size()) rooms_.emplace_back();
+    return rooms_[depth_++];
+  }
+
+  StreamPlaces stream_places() const {
+    StreamPlaces places;
+    for (std::size_t i = 0; i < std::min(streams_.size(), places.size()); ++i)
+      places[i] = streams_[i].stream.all_taken();
+    return places;
+  }
+
+  void move_streams(const StreamPlaces& before, std::int64_t turns) {
+    for (std::size_t i = 0; i < streams_.size(); ++i) streams_[i].stream.move(before[i], turns);
+  }
+
+  /// Whether streams and updates stand where they stood, rounds and updates later.
+  bool returns(const std::vector<PhasePasses::Stand>& before, const StreamPlaces& streams_before) {
+    if (frame_.recompute.except_last) return false;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      const ChunkStream& stream = streams_[i].stream;
+      if (stream.constant()) continue;
+      for (std::size_t kind = 0; kind < 4; ++kind) {
+        const std::int64_t now = stream.all_taken()[kind];
+        const std::int64_t moved = now - streams_before[i][kind];
+        if (moved % stream.period() != 0 || (moved > 0 && now > stream.full())) return false;
+      }
+    }
+    if (frame_.update_every == 0) return true;
+    std::vector<PhasePasses::Stand> after;
+    passes_.stands(after);
+    for (std::size_t place = 0; place < after.size(); ++place) {
+      const std::int64_t moved = after[place].taken.oldest + after[place].taken.newest - before[place].taken.oldest -
+                                 before[place].taken.newest;
+      if (moved % frame_.update_every != 0) return false;
+    }
+    return due_.empty();
+  }
+
+  void turn(Passes passes, const std::string& where) {
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      const PhasePass& pass = passes[i];
+      const std::size_t halves = pass.with_next ? 2 : 1;
+      const Passes one = passes.subspan(i, halves);
+      if (pass.count.empty()) {
+        put(one, where);
+      } else if (sorting_) {
+        const std::int64_t count = value(pass.count, where);
+        for (std::int64_t k = 0; k < count; ++k) put(one, where);
+      } else {
+        fold(value(pass.count, where), where, frame_.update_every > 0 || !pass.stream.empty(),
+             [&] { put(one, where); });
+      }
+      i += halves - 1;
+    }
+  }
+
+  void put(Passes halves, const std::string& where) {
+    step(where);
+    for (const PhasePass& pass : halves) {
+      const WantedPass wanted = wanted_of(pass, where);
+      if (sorting_) {
+        slots_.push_back({slot_, wanted, &where});
+      } else {
+        emit(wanted, where);
       }
     }
   }
 
-  void put(const PhasePass& pass, const std::string& where) {
-    const WantedPass wanted = wanted_of(pass, where);
-    if (sorting_) {
-      slots_.push_back({slot_, wanted, &where});
-    } else {
-      emit(wanted, where);
+  std::int32_t copy_of(const PhasePass& pass, const std::string& where) const {
+    if (pass.copy.empty()) return 0;
+    const std::int64_t copy = value(pass.copy, where);
+    if (copy < 0 || copy >= frame_.copies) {
+      throw Error(where + ": copy " + std::to_string(copy) + ", expected one below " + std::to_string(frame_.copies));
     }
+    return static_cast<std::int32_t>(copy);
   }
 
   WantedPass wanted_of(const PhasePass& pass, const std::string& where) {
     WantedPass wanted{.op = pass.op, .newest = pass.newest, .with_next = pass.with_next};
-    if (!pass.copy.empty()) {
-      const std::int64_t copy = value(pass.copy, where);
-      if (copy < 0 || copy >= frame_.copies) {
-        throw Error(where + ": copy " + std::to_string(copy) + ", expected one below " + std::to_string(frame_.copies));
-      }
-      wanted.copy = static_cast<std::int32_t>(copy);
-    }
+    wanted.copy = copy_of(pass, where);
     if (!pass.chunk.empty()) wanted.chunk = known_chunk(value(pass.chunk, where), where);
-    if (!pass.stream.empty()) wanted.chunk = next_of(pass, where);
+    if (!pass.stream.empty()) {
+      ChunkStream& stream = stream_of(pass, where);
+      wanted.chunk = stream.at(stream.taken(pass.op)++).chunk;
+    }
     if (wanted.chunk >= 0 && !passes_.holds(wanted.copy, wanted.chunk)) {
       throw Error(where + ": device " + std::to_string(device_) + " does not hold chunk " +
                   std::to_string(wanted.chunk) + " of copy " + std::to_string(wanted.copy));
+    }
+    if (!pass.merged.empty()) {
+      wanted.merged = value(pass.merged, where);
+      if (wanted.merged < 1 || wanted.merged > kMostAtOnce) {
+        throw Error(where + ": " + std::to_string(wanted.merged) + " microbatches at once, expected 1 to " +
+                    std::to_string(kMostAtOnce));
+      }
     }
     if (pass.where == "host") {
       wanted.where = Action::kHost;
@@ -185,17 +512,12 @@ class PhaseWriter {
     return wanted;
   }
 
-  std::int64_t next_of(const PhasePass& pass, const std::string& where) {
-    const auto found = streams_.find(pass.stream);
-    if (found == streams_.end()) throw Error(where + ": there is no stream '" + pass.stream + "'");
-    Stream& stream = found->second;
-    std::size_t& taken = stream.taken[pass.op == Op::kB ? Op::kI : pass.op];
-    return stream.chunks[taken++ % stream.chunks.size()];
-  }
-
   /// Of a pair whose halves are not both there, the other one stays alone.
   void emit(const WantedPass& wanted, const std::string& where) {
-    const std::optional<Action> action = passes_.take(wanted, where);
+    std::optional<Action> action = passes_.take(wanted, where);
+    for (std::int64_t k = 1; k < wanted.merged; ++k) passes_.take(wanted, where);
+    if (action) action->merged = static_cast<std::uint8_t>((wanted.merged - 1) & 127);
+    if (action && is_backward(wanted.op)) before_backward(*action);
     if (waits_for_half_) {
       waits_for_half_ = false;
       if (first_half_ && action) first_half_->overlaps_next = 1;
@@ -209,6 +531,39 @@ class PhaseWriter {
     }
     has_updates_ = has_updates_ || wanted.op == Op::kU;
     has_reductions_ = has_reductions_ || wanted.op == Op::kReduceGrad;
+    if (frame_.update_every > 0 && is_backward(wanted.op) &&
+        passes_.backwards(wanted.copy, wanted.chunk) % frame_.update_every == 0) {
+      due_.push_back({.op = Op::kU, .copy = wanted.copy, .chunk = wanted.chunk});
+    }
+  }
+
+  /// The forward that is run again ahead of the gradient.
+  void before_backward(Action action) {
+    if (!frame_.recompute.early) return;
+    const std::int64_t last = frame_.real[index(action.replica)] - 1;
+    if (frame_.recompute.except_last && static_cast<std::int64_t>(action.microbatch) == last) return;
+    action.op = Op::kR;
+    list_->add_all({&action, 1});
+  }
+
+  /// After turns that were left out.
+  void note_due(const std::vector<PhasePasses::Stand>& before) {
+    if (frame_.update_every == 0) return;
+    for (std::int32_t copy = 0; copy < frame_.copies; ++copy) {
+      for (std::int64_t chunk = 0; chunk < frame_.chunks; ++chunk) {
+        const PhasePasses::Taken& was = before[frame_.place(copy, chunk)].taken;
+        const std::int64_t taken = passes_.backwards(copy, chunk);
+        if (taken == was.oldest + was.newest || taken % frame_.update_every != 0) continue;
+        due_.push_back({.op = Op::kU, .copy = copy, .chunk = chunk});
+      }
+    }
+  }
+
+  /// Updates of stages whose last backward stands at the end of the list.
+  void write_due() {
+    if (due_.empty()) return;
+    const std::vector<WantedPass> due = std::exchange(due_, {});
+    for (const WantedPass& update : due) emit(update, last_where());
   }
 
   /// Where the rules say nothing of them: reductions over copies, and the updates of all stages.
@@ -237,14 +592,18 @@ class PhaseWriter {
   WholeNames names_;
   PhasePasses passes_;
   ListBuilder* list_ = nullptr;
-  std::map<std::string, Stream, std::less<>> streams_;
+  std::vector<NamedStream> streams_;
+  std::deque<std::vector<PhasePasses::Stand>> rooms_;
+  std::size_t depth_ = 0;
   std::vector<Slot> slots_;  ///< of the block that is being sorted
   std::int64_t slot_ = 0;
   bool sorting_ = false;
   std::optional<Action> first_half_;
   bool waits_for_half_ = false;
+  std::vector<WantedPass> due_;  ///< updates that come next
   bool has_updates_ = false;
   bool has_reductions_ = false;
+  std::uint64_t uneven_ = 0;  ///< changes of names
   std::uint64_t steps_ = 0;
 };
 

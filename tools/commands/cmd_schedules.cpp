@@ -47,6 +47,18 @@ std::string pages_text(const Rows& specs) {
   return text;
 }
 
+/// The rules of schedules, to be copied and changed. Throws `Error` for one that has none.
+std::string rules_text(const Rows& specs) {
+  std::string text;
+  for (const ScheduleSpec* spec : specs) {
+    if (spec->rules_text.empty()) {
+      throw Error(std::string(spec->name) + ": is no rule of its sizes alone, expected a schedule with rules");
+    }
+    text += (text.empty() ? "" : "\n") + std::string(spec->rules_text);
+  }
+  return text;
+}
+
 /// Writes an index and a page for every schedule.
 void write_pages(const std::filesystem::path& folder) {
   if (const int reason = disk::make_folder(folder); reason != 0) {
@@ -68,14 +80,19 @@ ExitStatus run_schedules(const CommandLine& arguments) {
   std::string pages;
   bool json = false;
   bool only_names = false;
+  bool rules = false;
   parser.positionals(names, 0, "NAME")
       .flag("json", json, "print JSON with everything known about each schedule")
+      .flag("rules", rules, "print the rules of each NAME, which a FILE.rules may hold and change")
       .flag("names", only_names, "print only the names, one per line")
       .text("pages", pages, "DIR", "write the pages of all schedules, and a table of them, as Markdown files");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   if (!pages.empty() && !names.empty()) throw Error("--pages: writes all schedules, expected no NAME with it");
+  if (rules && names.empty()) throw Error("--rules: prints those of schedules, expected a NAME");
   const Rows rows = schedules_called(names);
-  if (!pages.empty()) {
+  if (rules) {
+    print(rules_text(rows));
+  } else if (!pages.empty()) {
     write_pages(pages);
   } else if (json || only_names) {
     print(json ? schedules_json(rows) : catalogue_names(rows));

@@ -1,4 +1,4 @@
-#include <array>
+#include <vector>
 
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/catalogue/slice_lengths.hpp"
@@ -8,9 +8,7 @@ namespace plumb {
 Schedule bamboo(const ScheduleParams& params);
 Schedule diffusionpipe(const ScheduleParams& params);
 Schedule mlora(const ScheduleParams& params);
-Schedule mobius(const ScheduleParams& params);
 Schedule naspipe(const ScheduleParams& params);
-Schedule pipeedge(const ScheduleParams& params);
 Schedule pipefusion(const ScheduleParams& params);
 Schedule tawpipe(const ScheduleParams& params);
 Schedule tspipe(const ScheduleParams& params);
@@ -105,7 +103,7 @@ ScheduleSpec tawpipe_row() {
 }  // namespace
 
 std::span<const ScheduleSpec> special_schedules() {
-  static const std::array kRows{
+  static const std::vector<ScheduleSpec> generators{
       ScheduleSpec{
           .name = "bamboo",
           .summary = "1f1b whose devices also run the next stage's forward while they wait, in case its device is lost",
@@ -117,15 +115,6 @@ std::span<const ScheduleSpec> special_schedules() {
           .folds = false,
           .copies = false,
           .make = bamboo},
-      ScheduleSpec{
-          .name = "mobius",
-          .summary = "weights in host memory; those of a chunk are loaded while the chunk before runs all microbatches",
-          .year = 2023,
-          .source = "Feng et al., Mobius, ASPLOS 2023, doi 10.1145/3575693.3575703",
-          .placement = "looped",
-          .options = {{"complexes", count_form("N"), 1,
-                       "root complexes of the host, which consecutive stages use in turn; must divide p"}},
-          .make = mobius},
       ScheduleSpec{
           .name = "diffusionpipe",
           .summary = "1f1b whose idle time is filled with the frozen layers of the next iteration",
@@ -150,18 +139,12 @@ std::span<const ScheduleSpec> special_schedules() {
                    .folds = false,
                    .copies = false,
                    .make = tspipe},
-      ScheduleSpec{.name = "pipeedge",
-                   .summary = "inference: forwards only, one microbatch after another",
-                   .year = 2022,
-                   .source = "Hu et al., PipeEdge, DSD 2022, arXiv 2110.14895",
-                   .inference = true,
-                   .options = slice_options(1),
-                   .make = pipeedge},
       pipefusion_row(),
       weipipe_row(),
       tawpipe_row(),
   };
-  return kRows;
+  static const std::vector<ScheduleSpec> rows = with_rules("special", generators);
+  return rows;
 }
 
 }  // namespace plumb

@@ -3,58 +3,32 @@
 #include <vector>
 
 #include "schedules/catalogue/policy_player.hpp"
+#include "schedules/catalogue/recompute_option.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/catalogue/slice_lengths.hpp"
 
 namespace plumb {
 
-Schedule gpipe(const ScheduleParams& params);
-Schedule one_f_one_b(const ScheduleParams& params);
-Schedule one_f_one_b_overlap(const ScheduleParams& params);
 Schedule one_f_one_b_vocab(const ScheduleParams& params);
 Schedule one_f_one_b_interlaced(const ScheduleParams& params);
 Schedule dapple(const ScheduleParams& params);
-Schedule eager_one_f_one_b(const ScheduleParams& params);
 Schedule kfkb(const ScheduleParams& params);
-Schedule two_stage_backward(const ScheduleParams& params);
-Schedule interleaved(const ScheduleParams& params);
-Schedule interleaved_overlap(const ScheduleParams& params);
-Schedule depth_first(const ScheduleParams& params);
 Schedule breadth_first(const ScheduleParams& params);
 Schedule hanayo(const ScheduleParams& params);
-Schedule gems(const ScheduleParams& params);
 Schedule chimera(const ScheduleParams& params);
 Schedule cyclic_dp(const ScheduleParams& params);
 Schedule bitpipe(const ScheduleParams& params);
 Schedule terapipe(const ScheduleParams& params);
-Schedule seq1f1b(const ScheduleParams& params);
 Schedule varuna(const ScheduleParams& params);
 Schedule axonn(const ScheduleParams& params);
 Schedule merak(const ScheduleParams& params);
-Schedule fold3d(const ScheduleParams& params);
 Schedule autopipe(const ScheduleParams& params);
 Schedule dynapipe(const ScheduleParams& params);
 
 namespace {
 
-constexpr NamedOption kLimitOption{"limit", count_form("K"), "none",
-                                   "largest number of forwards by which a device may be ahead of its backwards"};
-
-constexpr NamedOption kRecomputeOption{
-    "recompute",
-    {"never", "always", "except-last", "early", "early-except-last"},
-    "never",
-    "drops the activations of no, all or all but the last microbatch and computes them again in the backward; early: "
-    "before the gradient arrives"};
-
-constexpr NamedOption kSliceRecomputeOption{
-    "recompute",
-    {"never", "always", "except-last"},
-    "never",
-    "drops the activations of no, all or all but the last microbatch and computes them again in the backward"};
-
 std::vector<NamedOption> terapipe_options() {
-  std::vector<NamedOption> options = slice_options(4, {kSliceRecomputeOption});
+  std::vector<NamedOption> options = slice_options(4, {kBackwardRecomputeOption});
   NamedOption& lengths = *std::ranges::find(options, "lengths", &NamedOption::name);
   lengths.values = {"equal", "work", "search", "joint", list_form("L,L,...")};
   lengths.meaning =
@@ -64,29 +38,6 @@ std::vector<NamedOption> terapipe_options() {
 }
 
 const std::array kSynchronousRows{
-    ScheduleSpec{.name = "gpipe",
-                 .summary = "all forwards, then all backwards",
-                 .year = 2018,
-                 .source = "Huang et al., GPipe, arXiv 1811.06965",
-                 .options = {{"order",
-                              {"reverse", "fifo"},
-                              "reverse",
-                              "order of the backwards: last microbatch first, or first microbatch first"},
-                             kRecomputeOption},
-                 .make = gpipe},
-    ScheduleSpec{.name = "1f1b",
-                 .summary = "after a warm-up, one forward and one backward in turn",
-                 .year = 2020,
-                 .source = "Narayanan et al., PipeDream-Flush, arXiv 2006.09503",
-                 .options = {kLimitOption, kRecomputeOption},
-                 .make = one_f_one_b},
-    ScheduleSpec{.name = "1f1b-overlap",
-                 .summary =
-                     "1f1b whose forwards and backwards overlap in pairs, so that communication inside of passes "
-                     "is hidden",
-                 .year = 2025,
-                 .source = "NVIDIA, Megatron-LM, combined_1f1b.py",
-                 .make = one_f_one_b_overlap},
     ScheduleSpec{.name = "1f1b-vocab",
                  .summary = "1f1b with embedding and head divided over all devices, their passes in turns between the "
                             "others",
@@ -113,11 +64,7 @@ const std::array kSynchronousRows{
                  .copies = false,
                  .make = one_f_one_b_interlaced},
     ScheduleSpec{.name = "dapple",
-                 .summary = "1f1b with a short or a long warm-up, also over replicated stages",
-                 .year = 2020,
-                 .source = "Fan et al., DAPPLE, arXiv 2007.01045",
-                 .options = {{"policy", {"a", "b"}, "a", "warm-up of device d: p - d forwards, or 2(p - d) - 1"},
-                             {"limit",
+                 .options = {{"limit",
                               {count_form("K"), list_form("K-K-...")},
                               "none",
                               "largest number of forwards by which a device may be ahead of its backwards; with "
@@ -126,66 +73,14 @@ const std::array kSynchronousRows{
                              {"replicas", list_form("N-N-..."), "1 for every stage",
                               "devices of every stage, as 2-1-1; they take microbatches in turn"}},
                  .make = dapple},
-    ScheduleSpec{.name = "eager-1f1b",
-                 .summary = "1f1b with nearly twice the warm-up, so that transfers overlap with computation",
-                 .year = 2022,
-                 .source = "Zhuang et al., Alpa's communication, arXiv 2211.05322",
-                 .options = {kLimitOption, kRecomputeOption},
-                 .make = eager_one_f_one_b},
     ScheduleSpec{
         .name = "kfkb",
-        .summary = "1f1b in groups: k forwards, then k backwards",
-        .year = 2023,
-        .source = "Wang et al., Ada-Grouper, arXiv 2303.01675",
-        .needs = "k at most m",
         .options =
             {{"k",
               {count_form("K"), "auto"},
               2,
               "microbatches in a group; auto: the number with the shortest step for the given costs and memory limit"}},
         .make = kfkb},
-    ScheduleSpec{
-        .name = "2bp",
-        .summary =
-            "1f1b or gpipe with the backward split: weight gradients run in idle time and at the end of the step",
-        .year = 2024,
-        .source = "Rosselet et al., 2BP, arXiv 2405.18047",
-        .options = {{"base", {"1f1b", "gpipe"}, "1f1b", "order of the forwards and the input gradients"},
-                    {"weights",
-                     {"gaps", "end"},
-                     "gaps",
-                     "where weight gradients run: in idle time first, or all at the end of the step"},
-                    {"concat", count_form("N"), 1,
-                     "weight gradients at the end of the step that are computed together"}},
-        .make = two_stage_backward},
-    ScheduleSpec{.name = "interleaved",
-                 .summary = "1f1b over several chunks of the model per device",
-                 .year = 2021,
-                 .source = "Narayanan et al., Megatron-LM, arXiv 2104.04473",
-                 .placement = "looped",
-                 .needs = "m a multiple of group, or a remainder of at least p; or m < p",
-                 .options = {{"group", count_form("N"), "p",
-                              "microbatches that pass through a chunk before the device turns to the next chunk"},
-                             {"ahead", count_form("N", 0), 0, "additional forwards before the first backward"}},
-                 .make = interleaved},
-    ScheduleSpec{.name = "interleaved-overlap",
-                 .summary = "interleaved whose forwards and backwards overlap in pairs, so that the all-to-alls of "
-                            "experts are hidden",
-                 .year = 2025,
-                 .source = "NVIDIA, Megatron-LM, combined_1f1b.py",
-                 .placement = "looped",
-                 .needs = "m a multiple of group, or a remainder of at least p; or m < p",
-                 .options = {{"group", count_form("N"), "p",
-                              "microbatches that pass through a chunk before the device turns to the next chunk"}},
-                 .make = interleaved_overlap},
-    ScheduleSpec{.name = "depth-first",
-                 .summary = "interleaved in groups of p microbatches, the counterpart of breadth-first",
-                 .year = 2021,
-                 .source = "Narayanan et al., arXiv 2104.04473, as named in arXiv 2211.05953",
-                 .placement = "looped",
-                 .needs = "m a multiple of p; or m < p",
-                 .alias_of = "interleaved",
-                 .make = depth_first},
     ScheduleSpec{.name = "breadth-first",
                  .summary = "each chunk runs all microbatches before the device turns to its next chunk",
                  .year = 2022,
@@ -208,12 +103,6 @@ const std::array kSynchronousRows{
                  .needs = "v even (every wave takes two chunks of a device)",
                  .folds = false,
                  .make = hanayo},
-    ScheduleSpec{.name = "gems",
-                 .summary = "two copies of the model in opposite directions take turns; a device keeps one activation",
-                 .year = 2020,
-                 .source = "Jain et al., GEMS, SC 2020, doi 10.1109/SC41405.2020.00049",
-                 .placement = "bidirectional",
-                 .make = gems},
     ScheduleSpec{
         .name = "chimera",
         .summary = "pipelines in both directions over the same devices, each with its own copy of the model",
@@ -261,13 +150,7 @@ const std::array kSynchronousRows{
               "v2",
               "who reads the weights of the step before: stages whose current weights are not ready in time, or all"}},
         .make = cyclic_dp},
-    ScheduleSpec{.name = "terapipe",
-                 .summary = "slices of a sequence run forward one after another, then backward in reverse",
-                 .year = 2021,
-                 .source = "Li et al., TeraPipe, arXiv 2102.07988",
-                 .options = terapipe_options(),
-                 .copies = false,
-                 .make = terapipe},
+    ScheduleSpec{.name = "terapipe", .options = terapipe_options(), .make = terapipe},
     ScheduleSpec{.name = "varuna",
                  .summary = "a free device runs a backward if one is ready, else a recomputation, else a forward",
                  .year = 2021,
@@ -306,15 +189,6 @@ const std::array kSynchronousRows{
                  .folds = false,
                  .copies = false,
                  .make = merak},
-    ScheduleSpec{.name = "fold3d",
-                 .summary = "segments of the model one after another; their gradients are reduced during the backwards "
-                            "of earlier segments",
-                 .year = 2023,
-                 .source = "Li et al., Fold3D, IEEE TPDS 2023",
-                 .placement = "looped",
-                 .needs = "replicas divides p and m",
-                 .options = {{"replicas", count_form("N"), 1, "copies of the model, each on p / N devices"}},
-                 .make = fold3d},
     ScheduleSpec{
         .name = "dynapipe",
         .summary = "microbatches of different lengths, in cycles of at most one backward and one forward per device",
@@ -330,22 +204,13 @@ const std::array kSynchronousRows{
                      "order of the microbatches: as given, or the one found with the shortest step"}},
         .folds = false,
         .make = dynapipe},
-    ScheduleSpec{
-        .name = "seq1f1b",
-        .summary = "1f1b over slices of a sequence instead of whole microbatches",
-        .year = 2024,
-        .source = "Sun et al., Seq1F1B, arXiv 2406.03488",
-        .placement = "looped",
-        .needs = "v = 1; or m x slices a multiple of p, or of slices x ceil(p / slices) where slices does not divide p",
-        .options = slice_options(
-            2, {kSliceRecomputeOption,
-                {"backward", {"whole", "split"}, "whole", "split: weight gradients are computed later, as in zb-h1"}}),
-        .copies = false,
-        .make = seq1f1b},
 };
 
 }  // namespace
 
-std::span<const ScheduleSpec> synchronous_schedules() { return kSynchronousRows; }
+std::span<const ScheduleSpec> synchronous_schedules() {
+  static const std::vector<ScheduleSpec> rows = with_rules("synchronous", kSynchronousRows);
+  return rows;
+}
 
 }  // namespace plumb

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "schedules/catalogue/generator.hpp"
-#include "schedules/catalogue/synchronous/recompute_option.hpp"
+#include "schedules/catalogue/recompute_option.hpp"
 #include "schedules/catalogue/synchronous/slot_action.hpp"
 
 namespace plumb {

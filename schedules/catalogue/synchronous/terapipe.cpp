@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "schedules/catalogue/generator.hpp"
+#include "schedules/catalogue/recompute_option.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "schedules/catalogue/slice_lengths.hpp"
-#include "schedules/catalogue/synchronous/recompute_option.hpp"
 
 namespace plumb {
 namespace {
@@ -65,40 +66,12 @@ Schedule joint_terapipe(const ScheduleParams& params) {
 
 }  // namespace
 
-/// Slices of a sequence instead of microbatches go through the pipeline (causal models only): the forwards of all
-/// slices of all microbatches, then their backwards in reverse. With slices that take t_1 .. t_k forward and backward,
-/// a step takes m (t_1 + .. + t_k) + (p - 1) max t; `lengths=search` finds the lengths for which that is least.
-/// `lengths=joint` also takes microbatches together where that is faster, so that a slice is of several samples (its
-/// time: `overhead` and the work of all of them); -m is then the number of samples, at most 128. Every device keeps all
-/// m activations; with `recompute=always` the inputs, keys and values. Any p, m and k.
-/// (Li et al., TeraPipe, arXiv 2102.07988; order and dynamic programme as in the released code)
-///
-///   p = 2, m = 2, k = 2
-///   d0: 0F0.0 0F0.1 0F1.0 0F1.1 0B1.1 0B1.0 0B0.1 0B0.0 0U0
-///   d1: 1F0.0 1F0.1 1F1.0 1F1.1 1B1.1 1B1.0 1B0.1 1B0.0 1U0
+/// By its rules; `lengths=joint`: the slices of several microbatches together for which the step is shortest.
 Schedule terapipe(const ScheduleParams& params) {
   require_one_chunk("terapipe", params);
   const auto how = params.options.find("lengths");
-  if (how != params.options.end() && how->second == "joint") return joint_terapipe(params);
-  const std::vector<std::int64_t> lengths = slice_lengths("terapipe", params, 4);
-  const auto slices = static_cast<std::int64_t>(lengths.size());
-  const std::int64_t m = params.num_microbatches;
-  const std::int64_t updates = updates_or(params, 1);
-  Schedule schedule = looped_schedule("terapipe", params, 1, updates);
-  schedule.parameters["slices"] = slices;
-  schedule.slices = Slices{Slices::Axis::kSequence, {lengths}};
-  recompute_choice("terapipe", params, schedule, {"never", "always", "except-last"});
-  for (std::int32_t d = 0; d < params.num_devices; ++d) {
-    const StageId stage{d};
-    schedule.devices.push_back(repeat_steps(params, updates, [&](ListBuilder& list) {
-      list.each(m, [&] { list.repeat(slices, {.slice = 1}, [&] { list.add_slice(stage, Op::kF, 0, 0); }); });
-      list.repeat(m, {.microbatch = -1}, [&] {
-        list.repeat(slices, {.slice = -1}, [&] { list.add_slice(stage, Op::kB, m - 1, slices - 1); });
-      });
-      list.add(stage, Op::kU, 0);
-    }));
-  }
-  return schedule;
+  const bool joint = how != params.options.end() && how->second == "joint";
+  return joint ? joint_terapipe(params) : generate_by_rules(schedule_named("terapipe"), params);
 }
 
 }  // namespace plumb

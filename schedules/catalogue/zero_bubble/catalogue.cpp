@@ -2,14 +2,12 @@
 #include <vector>
 
 #include "schedules/catalogue/pass_costs.hpp"
+#include "schedules/catalogue/post_validation.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/catalogue/searched/best_order.hpp"
-#include "schedules/catalogue/zero_bubble/post_validation.hpp"
 
 namespace plumb {
 
-Schedule zb_h1(const ScheduleParams& params);
-Schedule zb_h2(const ScheduleParams& params);
 Schedule zb_1p(const ScheduleParams& params);
 Schedule zb_2p(const ScheduleParams& params);
 Schedule zb_auto(const ScheduleParams& params);
@@ -19,10 +17,6 @@ Schedule v_half(const ScheduleParams& params);
 Schedule v_zb(const ScheduleParams& params);
 Schedule v_auto(const ScheduleParams& params);
 Schedule one_f_one_b_v(const ScheduleParams& params);
-Schedule interleaved_zb(const ScheduleParams& params);
-Schedule dualpipe(const ScheduleParams& params);
-Schedule dualpipev(const ScheduleParams& params);
-Schedule stp(const ScheduleParams& params);
 Schedule gis(const ScheduleParams& params);
 Schedule pipeoffload(const ScheduleParams& params);
 Schedule bpipe(const ScheduleParams& params);
@@ -43,19 +37,6 @@ std::vector<NamedOption> search_options(OptionDefault improve) {
 }
 
 const std::array kZeroBubbleRows{
-    ScheduleSpec{.name = "zb-h1",
-                 .summary = "1f1b with the backward split: weight gradients fill the cooldown",
-                 .year = 2023,
-                 .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
-                 .options = {kValidationOption},
-                 .make = zb_h1},
-    ScheduleSpec{.name = "zb-h2",
-                 .summary = "longer warm-up than zb-h1 and more postponed weight gradients: no idle time if F, I and W "
-                            "take equally long",
-                 .year = 2023,
-                 .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
-                 .options = {kValidationOption},
-                 .make = zb_h2},
     ScheduleSpec{.name = "zb-1p",
                  .summary = "order searched for the given costs, with the memory of 1f1b",
                  .year = 2023,
@@ -81,11 +62,6 @@ const std::array kZeroBubbleRows{
                  .folds = false,
                  .make = zb_auto},
     ScheduleSpec{.name = "zb-v",
-                 .summary = "two stages per device in a V, backward split: no idle time if F, I and W take equally "
-                            "long, in the memory of 1f1b",
-                 .year = 2023,
-                 .source = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241",
-                 .placement = "v",
                  .options = {{"order",
                               {"rule", "search"},
                               "rule",
@@ -136,36 +112,6 @@ const std::array kZeroBubbleRows{
                  .needs = kSearchable,
                  .folds = false,
                  .make = one_f_one_b_v},
-    ScheduleSpec{.name = "interleaved-zb",
-                 .summary = "zb-h1 over several chunks of the model per device",
-                 .year = 2024,
-                 .source = "torch.distributed.pipelining, ScheduleInterleavedZeroBubble",
-                 .placement = "looped",
-                 .needs = "m a multiple of group, or a remainder of at least p",
-                 .options = {{"group", count_form("N"), "m div max(1, m div p)",
-                              "microbatches that pass through a chunk before the device turns to the next chunk"}},
-                 .make = interleaved_zb},
-    ScheduleSpec{.name = "dualpipe",
-                 .summary = "pipelines in both directions, forwards overlapped with backwards",
-                 .year = 2024,
-                 .source = "DeepSeek-V3 Technical Report, arXiv 2412.19437",
-                 .placement = "bidirectional",
-                 .needs = "p even; m even and at least 2p",
-                 .make = dualpipe},
-    ScheduleSpec{.name = "dualpipev",
-                 .summary = "dualpipe cut in half: one copy of the model, two stages per device in a V",
-                 .year = 2025,
-                 .source = "Sea AI Lab, DualPipe could be better without the Dual",
-                 .placement = "v",
-                 .needs = "m at least 2p",
-                 .make = dualpipev},
-    ScheduleSpec{.name = "stp",
-                 .summary = "almost every pass overlapped with another, so that tensor-parallel all-reduces are hidden",
-                 .year = 2025,
-                 .source = "Qi et al., Synergistic Tensor and Pipeline Parallelism, arXiv 2510.27257",
-                 .placement = "v",
-                 .needs = "m at least 3p - 1",
-                 .make = stp},
     ScheduleSpec{
         .name = "gis",
         .summary =
@@ -210,6 +156,9 @@ const std::array kZeroBubbleRows{
 
 }  // namespace
 
-std::span<const ScheduleSpec> zero_bubble_schedules() { return kZeroBubbleRows; }
+std::span<const ScheduleSpec> zero_bubble_schedules() {
+  static const std::vector<ScheduleSpec> rows = with_rules("zero_bubble", kZeroBubbleRows);
+  return rows;
+}
 
 }  // namespace plumb

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "schedules/catalogue/pass_costs.hpp"
-#include "schedules/catalogue/zero_bubble/post_validation.hpp"
+#include "schedules/catalogue/post_validation.hpp"
 #include "schedules/catalogue/zero_bubble/zb_search.hpp"
 
 namespace plumb {

@@ -36,7 +36,7 @@ TEST_CASE("the pictures of schedules that share their source with another are th
 TEST_CASE("every schedule of the catalogue has a picture in tests/golden") {
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     INFO("tests/golden/" << picture_file(spec.name)
-                         << ": expected; its schedule's test draws it with PLUMB_UPDATE_GOLDEN=1");
+                         << ": expected; figures_test.cpp or its own test draws it with PLUMB_UPDATE_GOLDEN=1");
     CHECK(std::filesystem::exists(in_source("tests/golden/" + picture_file(spec.name))));
   }
 }
