@@ -1,8 +1,7 @@
-#include "tools/measured_steps/memory_scores.hpp"
+#include "tools/measured_steps/measured_memory.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <doctest/doctest.h>
 
@@ -50,38 +49,43 @@ std::vector<std::size_t> blocks_of(const MeasuredStep& row) {
 
 TEST_CASE("peaks of published runs are predicted as well as they were") {
   const MeasuredMemory memory = published_memory();
-  std::map<std::string, MemoryScore> scores;
-  for (const bool by_schedule : {true, false}) {
-    for (MemoryScore& score : memory_scores(memory, by_schedule)) scores[score.name] = score;
-  }
-  const auto at_most = [&](const std::string& group, std::size_t rows, double error) {
-    CAPTURE(group);
-    REQUIRE(scores.contains(group));
-    CHECK(scores[group].allocated.rows >= rows);
-    CHECK(scores[group].allocated.mape <= error);
+  const auto at_most = [&](const std::string& data, const std::string& schedule, std::size_t rows, double error) {
+    CAPTURE(data);
+    CAPTURE(schedule);
+    std::size_t count = 0;
+    double sum = 0;
+    for (std::size_t k = 0; k < memory.jobs.size(); ++k) {
+      const MeasuredStep& row = memory.jobs[k].row;
+      constexpr std::int64_t kTinyWidth = 1024;  // of networks that tests of frameworks train
+      if (row.data + (row.hidden <= kTinyWidth ? ", tiny" : "") != data) continue;
+      if (!schedule.empty() && row.schedule != schedule) continue;
+      sum += std::abs(memory.predicted_gib[k] / row.memory_gib - 1);
+      ++count;
+    }
+    CHECK(count >= rows);
+    CHECK(sum <= error * static_cast<double>(count));
   };
-  at_most("simumax", 20, 0.005);
-  at_most("vocabulary-parallel", 20, 0.01);
-  at_most("vocabulary-parallel, 1F1B", 3, 0.006);
-  at_most("vocabulary-parallel, 1F1B (layers redistributed)", 5, 0.006);
-  at_most("zero-bubble-paper", 90, 0.022);  // printed in whole GB
-  at_most("megatron-lm-ci", 1, 0.01);
-  at_most("megatron-lm-ci, tiny", 18, 0.045);
+  at_most("simumax", "", 20, 0.005);
+  at_most("vocabulary-parallel", "", 20, 0.01);
+  at_most("vocabulary-parallel", "1F1B", 3, 0.006);
+  at_most("vocabulary-parallel", "1F1B (layers redistributed)", 5, 0.006);
+  at_most("zero-bubble-paper", "", 90, 0.022);  // printed in whole GB
+  at_most("megatron-lm-ci", "", 1, 0.01);
+  at_most("megatron-lm-ci, tiny", "", 18, 0.045);
 }
 
 TEST_CASE("the error that verdicts count with is the one that was measured") {
   const MeasuredMemory memory = published_memory();
   std::size_t within = 0;
   for (std::size_t k = 0; k < memory.jobs.size(); ++k) {
-    within += std::abs(memory.predicted_gib[k] / memory.jobs[k].row.memory_gib - 1) <= kPeakError ? 1 : 0;
+    const MeasuredStep& row = memory.jobs[k].row;
+    within += std::abs(memory.predicted_gib[k] / row.memory_gib - 1) <= kPeakError ? 1 : 0;
+    if (row.reserved_gib <= 0) continue;
+    CAPTURE(row.id);
+    CHECK(row.reserved_gib / row.memory_gib - 1 >= kLeastHeld);
+    CHECK(row.reserved_gib / row.memory_gib - 1 <= kMostHeld);
   }
   CHECK(20 * within >= 19 * memory.jobs.size());
-  for (const MemoryScore& score : memory_scores(memory)) {
-    if (score.reserved_rows == 0) continue;
-    CAPTURE(score.name);
-    CHECK(score.least_reserved >= kLeastHeld);
-    CHECK(score.most_reserved <= kMostHeld);
-  }
 }
 
 TEST_CASE("layers are dealt out as the sources say") {
