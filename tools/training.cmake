@@ -15,7 +15,7 @@ target_link_libraries(plumb_training PUBLIC plumb_tools plumb_trainer)
 add_executable(plumbline main.cpp)
 target_link_libraries(plumbline PRIVATE plumb_training plumb_warnings)
 
-# What a first run on a GPU has to find out (tools/gpu/validate.sh).
+# What a first run on a GPU has to find out (results/fidelity/scripts/gpu/validate.sh).
 if(PLUMB_CUDA)
   add_executable(plumbline-gpu-probe gpu/probe.cpp gpu/probe_kernels.cu gpu/probe_links.cpp gpu/probe_overheads.cpp
                                      gpu/probe_partitions.cpp gpu/probe_parts.cpp gpu/probe_rates.cpp)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Everything that is to be known on a machine with a GPU, in calls of at most ten minutes:
-#   tools/gpu/validate.sh [--dry-run] [--program FILE] [--out DIR] [--pack FILE] [--only PART,PART...] [--seconds N]
-# Needs a program built before (tools/gpu/bundle.sh) and python3; PyTorch for the part `torch`. Results land in $OUT where that is set, otherwise in
+#   results/fidelity/scripts/gpu/validate.sh [--dry-run] [--program FILE] [--out DIR] [--pack FILE] [--only PART,PART...] [--seconds N]
+# Needs a program built before (results/fidelity/scripts/gpu/bundle.sh) and python3; PyTorch for the part `torch`. Results land in $OUT where that is set, otherwise in
 # --out (results-gpu), as they come. A second call with the same folder goes on where the first one stood. validate.py does the work.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd -- "$here/../.." && pwd)
+root=$(cd -- "$here/../../../.." && pwd)
 
 command -v python3 >/dev/null || { echo "validate.sh: found no python3, expected version 3.8 or later" >&2 && exit 2; }
 [[ -d $root/build/gpu || ! -e $root/build/gpu.tgz ]] || tar -xzf "$root/build/gpu.tgz" -C "$root/build"

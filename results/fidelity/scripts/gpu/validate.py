@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the parts of tools/gpu/validate.sh one after the other, each within its time; one that fails does not stop the next.
+"""Runs the parts of results/fidelity/scripts/gpu/validate.sh one after the other, each within its time; one that fails does not stop the next.
 
 Whatever happens, even if the machine is taken away, $OUT has every result so far: journal.jsonl (a line per finished thing) with
 timelines.tar (its files), log.txt (all commands and what they said), clocks.csv, summary.txt (a line per part) and the tables.
@@ -42,7 +42,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=530, help="all the time there is")
     given = parser.parse_args()
     if not os.access(given.program, os.X_OK) or not os.path.isfile(given.program):
-        refuse(f"no program '{given.program}', expected one from tools/gpu/bundle.sh or --program FILE")
+        refuse(f"no program '{given.program}', expected one from results/fidelity/scripts/gpu/bundle.sh or --program FILE")
     unknown = set(filter(None, given.only.split(","))) - {name for name, _, _ in PARTS}
     if unknown:
         refuse(f"--only: unknown part '{sorted(unknown)[0]}', expected some of {', '.join(name for name, _, _ in PARTS)}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts one mistake after the other into the kernels and says which of them the kernels' tests notice:
-#   tools/gpu/mutants.sh [-j JOBS] [BUILD [PART-OF-A-NAME]]      (default: build/release, all of tests/cuda_kernels/mutants.txt)
+#   tests/cuda_kernels/mutants.sh [-j JOBS] [BUILD [PART-OF-A-NAME]]      (default: build/release, all of tests/cuda_kernels/mutants.txt)
 # BUILD must have built cuda_kernels_test. Sources stay as they are: a mutant is compiled from a copy. Exit status 1 when a
 # mistake that could be noticed was not, or when a row no longer applies.
 set -euo pipefail

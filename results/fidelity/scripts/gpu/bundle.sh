@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes a folder that runs on a machine with a GPU and nothing else of ours, for tools/gpu/validate.sh:
-#   tools/gpu/bundle.sh [FOLDER]        (default: build/gpu), and the same packed, FOLDER.tgz (at most 40 MiB)
-# The program, the probe, the studies, and the tests of the kernels (gpu_test).
+# Makes a folder that runs on a machine with a GPU and nothing else of ours, for results/fidelity/scripts/gpu/validate.sh:
+#   results/fidelity/scripts/gpu/bundle.sh [FOLDER]        (default: build/gpu), and the same packed, FOLDER.tgz (at most 40 MiB)
+# The program, the probe, and the tests of the kernels (gpu_test).
 # Release for sm_80, sm_86, sm_89 and sm_90 (newer ones compile its PTX), for processors of any kind; Boost inside, TBB, libstdc++ (which TBB needs, too), zlib, SQLite, yaml-cpp and toml++ beside the program, which
 # are looked for there ($ORIGIN). cuBLASLt is the machine's own, found when it is needed. Without MPI: one process.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd -- "$here/../.." && pwd)
+root=$(cd -- "$here/../../../.." && pwd)
 bundle=${1:-$root/build/gpu}
 build=${PLUMB_BUNDLE_BUILD:-$root/build/gpu-release}
 architectures=${PLUMB_BUNDLE_ARCHITECTURES:-80-real;86-real;89-real;90} # one alone is built in a third of the time
@@ -17,12 +17,12 @@ if [[ -z ${PLUMB_BUNDLE_BUILD:-} ]]; then
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=8 \
     -DPLUMB_CUDA=ON -DPLUMB_MPI=OFF -DPLUMB_NATIVE=OFF -DPLUMB_TESTS=ON -DPLUMB_BENCH=OFF "-DCMAKE_CUDA_ARCHITECTURES=$architectures" \
     -DBoost_USE_STATIC_LIBS=ON -DCMAKE_BUILD_RPATH='$ORIGIN' -DCMAKE_EXE_LINKER_FLAGS='-s'
-  cmake --build "$build" --target plumbline plumbline-gpu-probe plumbline-studies gpu_test
+  cmake --build "$build" --target plumbline plumbline-gpu-probe gpu_test
 fi
 
 mkdir -p "$bundle"
-rm -f "$bundle"/{plumbline,plumbline-gpu-probe,plumbline-studies,gpu_test,lib*.so.*}
-for program in plumbline plumbline-gpu-probe plumbline-studies gpu_test; do
+rm -f "$bundle"/{plumbline,plumbline-gpu-probe,gpu_test,lib*.so.*}
+for program in plumbline plumbline-gpu-probe gpu_test; do
   found=$(find "$build" -name "$program" -type f -perm -u+x | head -n 1)
   [[ -n $found ]] || { echo "bundle.sh: $build has no $program" >&2 && exit 1; }
   cp -- "$found" "$bundle/"
