@@ -49,13 +49,10 @@ class BackwardWalk {
   InstrIndex lane_begin(InstrIndex i) const {
     return program_.lane_begin[index(program_.holders[program_.rows[program_.instrs[i].row].holder].device)];
   }
-  /// First instr of the unit that `i` is in, and of the one before.
-  InstrIndex unit_begin(InstrIndex i) const {
-    return i > lane_begin(i) && unit_end(program_, i - 1) == i + 1 ? i - 1 : i;
-  }
-  std::optional<InstrIndex> unit_before(InstrIndex i) const {
-    if (i == lane_begin(i)) return std::nullopt;
-    return unit_begin(i - 1);
+  /// First instr of the unit before the one that begins with `first`.
+  std::optional<InstrIndex> unit_before(InstrIndex first) const {
+    if (first == lane_begin(first)) return std::nullopt;
+    return plumb::unit_before(program_, first);
   }
 
   void add(CriticalKind kind, std::uint32_t what, Ticks start, Ticks end) {
@@ -75,7 +72,7 @@ class BackwardWalk {
 
   /// The instr at whose end everything that made `i` end when it did was decided; pieces between are added.
   std::optional<InstrIndex> before_end(InstrIndex i) {
-    const InstrIndex first = unit_begin(i);
+    const InstrIndex first = unit_begin(program_, i);
     add(CriticalKind::kCompute, first, times_.start[first], times_.end[first]);
     return before_start(first);
   }
@@ -84,8 +81,8 @@ class BackwardWalk {
     const Ticks start = times_.start[first];
     const auto previous = unit_before(first);
     if ((previous ? times_.end[*previous] : 0) == start) return previous;
-    const InstrIndex behind = unit_end(program_, first);
-    for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+    const InstrIndex end = unit_end(program_, first);
+    for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[end].first_wait; ++w) {
       if (over_at(program_, times_, program_.waits[w]) == start) return before_over(program_.waits[w]);
     }
     return times_.ready.empty() ? before_post(first, start) : before_host(first, start, true);
@@ -207,7 +204,7 @@ class BackwardWalk {
       }
       earlier = in_front_of(t);
     }
-    const InstrIndex receiver = unit_begin(program_.transfers[t].post);
+    const InstrIndex receiver = unit_begin(program_, program_.transfers[t].post);
     const bool in_batch = rules_.batches && batches_.of_receive[t] != Batches::kNone;
     const Ticks posted = times_.transfers[t].start;
     if (!times_.issued.empty()) return before_host(receiver, posted, !in_batch);

@@ -9,7 +9,7 @@
 #include "sim/lanes/metrics.hpp"
 #include "sim/memory/memory.hpp"
 #include "sim/passes/fold.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "sim/passes/steady_state.hpp"
 #include "sim/passes/written_totals.hpp"
 #include "sim/rules/jitter.hpp"

@@ -5,7 +5,7 @@
 
 #include "schedules/program/program.hpp"
 #include "sim/lanes/metrics.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/plain_passes.hpp"
 #include "sim/rules/sim_options.hpp"
 #include "sim/timeline/timeline.hpp"
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HALLS = ("models", "schedules", "sim", "trainer", "tools", "results")
+HALLS = ("docs", "models", "schedules", "sim", "trainer", "tools", "results")
 SEEN_BY_COMMANDS = HALLS + ("tests",)
 
 

@@ -39,7 +39,7 @@ void begin(TrainingRun& run, const TrainOptions& options, Checkpoints& checkpoin
   }
 }
 
-/// What is about to be run, and from where.
+/// Returns what is about to be run, and from where.
 std::string standing(const TrainingRun& run) {
   std::string text;
   for (const auto& [name, value] : run_identity(run.plan(), run.passes())) text += name + "=" + value + ", ";
@@ -48,7 +48,7 @@ std::string standing(const TrainingRun& run) {
   return text;
 }
 
-/// Whether something that is to be done every `every`-th update is due.
+/// Returns whether something that is to be done every `every`-th update is due.
 bool is_due(std::int64_t every, std::int64_t done, bool at_end) { return every > 0 && (done % every == 0 || at_end); }
 
 void evaluate_now(TrainingRun& run, std::int64_t update, std::vector<Evaluation>& evaluations) {

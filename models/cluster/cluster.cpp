@@ -33,7 +33,7 @@ NodeLinks links_of(const Cluster& cluster, std::int32_t node) {
 
 /// Links of a node that copies to and from the host share: those of every switch, then the host's memory.
 struct HostLinks {
-  std::int32_t switches = 0;  ///< that are shared
+  std::int32_t switches = 0;  ///< number of switches that are shared
   std::int32_t ways = 0;      ///< links of one switch: 1 when both ways share it
   bool memory = false;
 
@@ -50,7 +50,7 @@ struct HostLinks {
   std::int32_t count() const { return switches * ways + (memory ? 1 : 0); }
 };
 
-/// The number of `device` in its node.
+/// Returns the number of `device` in its node.
 std::int32_t place_in_node(const Cluster& cluster, std::int32_t device) {
   if (cluster.nodes.empty()) return device % cluster.devices_per_node;
   const auto first = std::ranges::lower_bound(cluster.nodes, cluster.node_of(device));

@@ -15,10 +15,10 @@ namespace plumb {
 struct DeviceSpec {
   std::string name;                 ///< "A100-SXM4-80GB"
   double flops_per_s = 0;           ///< dense, in the type that the network computes in
-  double memory_bytes_per_s = 0;    ///< of its own memory
+  double memory_bytes_per_s = 0;    ///< bandwidth of its own memory
   std::int64_t memory_bytes = 0;    ///< 0: not limited
-  double compute_efficiency = 1.0;  ///< of flops_per_s, (0, 1]
-  double memory_efficiency = 1.0;   ///< of memory_bytes_per_s, (0, 1]
+  double compute_efficiency = 1.0;  ///< reachable share of flops_per_s, (0, 1]
+  double memory_efficiency = 1.0;   ///< reachable share of memory_bytes_per_s, (0, 1]
   double speed = 1.0;               ///< straggler factor: times are divided by it
   double jitter = 0.0;              ///< standard deviation of an action's time, relative to it
   double price_per_hour = 0.0;      ///< in any currency; 0: not known
@@ -37,7 +37,7 @@ struct SharedLink {
 /// How bytes get from one device to another: `latency_ns + bytes / bytes_per_s` when alone.
 struct Route {
   std::int64_t latency_ns = 0;
-  double bytes_per_s = 0;            ///< of the narrowest part; infinite when 0
+  double bytes_per_s = 0;            ///< bandwidth of the narrowest part; infinite when 0
   std::vector<std::int32_t> shared;  ///< indices into `Cluster::shared_links`; empty: the pair has its own link
   /// Half duplex: both directions of the pair take turns on one link.
   bool half_duplex = false;
@@ -48,12 +48,12 @@ struct Route {
 /// How bytes get from a device to the memory of its node's host and back: what EVICT and LOAD `@host` take.
 struct HostLink {
   std::int64_t latency_ns = 0;
-  double bytes_per_s = 0;    ///< of one device, each way; 0: not modelled, copies take no time
+  double bytes_per_s = 0;    ///< bandwidth of one device, each way; 0: not modelled, copies take no time
   bool half_duplex = false;  ///< both ways share the link
   /// This many neighbours of a node share one switch, whose link to the host is no faster than that of one of
   /// them.
   std::int32_t devices_per_link = 1;
-  double host_bytes_per_s = 0;  ///< of the host's memory, for all copies of a node together; 0: no bottleneck
+  double host_bytes_per_s = 0;  ///< bandwidth of the host's memory, for all copies of a node together; 0: no bottleneck
 
   friend bool operator==(const HostLink&, const HostLink&) = default;
 };
@@ -67,7 +67,7 @@ struct Cluster {
     /// Pairs share it: inside a node one bus, between nodes the node's cards (one bottleneck out, one in).
     bool shared = false;
     bool half_duplex = false;
-    double shared_bytes_per_s = 0;  ///< of what is shared; 0: as fast as one pair
+    double shared_bytes_per_s = 0;  ///< bandwidth of what is shared; 0: as fast as one pair
 
     friend bool operator==(const Network&, const Network&) = default;
   };
@@ -75,13 +75,13 @@ struct Cluster {
   std::string name;
   std::string source;                 ///< where the figures come from
   std::vector<DeviceSpec> devices;    ///< node by node
-  std::int32_t devices_per_node = 1;  ///< of unlike nodes: the most
+  std::int32_t devices_per_node = 1;  ///< devices of a node; where nodes are unlike, the most
   /// By device: its node, from 0 in order, where nodes have unlike numbers of devices; empty: as many in each.
   std::vector<std::int32_t> nodes;
   Network intra_node;
   Network inter_node;
   HostLink host_link;
-  RuntimeCosts runtime;                  ///< of what runs schedules there, where costs have none of their own
+  RuntimeCosts runtime;                  ///< costs of what runs schedules there, where costs have none of their own
   Contention contention;                 ///< between devices of a node; empty: there is none
   std::vector<SharedLink> shared_links;  ///< filled by `finish()`
 
@@ -95,10 +95,10 @@ struct Cluster {
   /// Derives `shared_links` from the networks. Call once after the fields are set.
   void finish();
 
-  /// The way from `src` to `dst` (different devices).
+  /// Returns the way from `src` to `dst` (different devices).
   Route route(DeviceId src, DeviceId dst) const;
 
-  /// The way from `device` to its host, or back. Requires a modelled host link.
+  /// Returns the way from `device` to its host, or back. Requires a modelled host link.
   Route host_route(DeviceId device, bool to_host) const;
 };
 

@@ -27,7 +27,7 @@ constexpr std::int64_t kMostDevices = 65536;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 constexpr std::size_t kMostClusterName = 100;
 constexpr double kMostRate = 1e24;
-/// Of a link; times on it are counted with whole bytes per second in 63 bits.
+/// The fastest link; times on it are counted with whole bytes per second in 63 bits.
 constexpr double kMostLinkRate = 8e18;
 constexpr double kLeastShare = 1e-6;
 
@@ -104,7 +104,7 @@ Json number_to_json(double value) {
   return value;
 }
 
-/// The fields of `device` that differ from `base`.
+/// Returns the fields of `device` that differ from `base`.
 Json device_to_json(const DeviceSpec& device, const DeviceSpec& base) {
   Json json = Json::object();
   if (device.name != base.name) json["name"] = device.name;

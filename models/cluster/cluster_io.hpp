@@ -12,13 +12,13 @@ namespace plumb {
 /// column and path.
 Cluster cluster_from_json(std::string_view text, std::string_view file_name);
 
-/// The document of `cluster`. Reading it gives a cluster with the same devices and networks.
+/// Returns the document of `cluster`. Reading it gives a cluster with the same devices and networks.
 std::string cluster_to_json(const Cluster& cluster);
 
-/// Names of the built-in clusters, sorted; "host" among them.
+/// Returns the names of the built-in clusters, sorted; "host" among them.
 std::vector<std::string_view> builtin_clusters();
 
-/// A built-in cluster, or the document at a path (anything with a '/' or ending in ".json").
+/// Returns a built-in cluster, or the document at a path (anything with a '/' or ending in ".json").
 ///
 /// "a100" is the preset as it stands; "a100-4x8" has 4 nodes of 8 such devices; "host" measures this machine
 /// (models/cluster/host.hpp), which takes about half a second. Throws `Error` for unknown names, with the nearest one,

@@ -63,8 +63,8 @@ struct ClockModel {
 /// full clock.
 struct Contention {
   std::vector<Slowdown> slowdowns;
-  double message_share = 0;     ///< of the multiprocessors of either end, per message; [0, 1); `theft` in documents
-  double collective_share = 0;  ///< of the multiprocessors of every member, per collective; [0, 1)
+  double message_share = 0;  ///< share of the multiprocessors of either end, per message; [0, 1); `theft` in documents
+  double collective_share = 0;  ///< share of the multiprocessors of every member, per collective; [0, 1)
   std::optional<ClockModel> clock;
 
   bool empty() const { return slowdowns.empty() && message_share == 0 && collective_share == 0 && !clock; }

@@ -11,7 +11,7 @@ namespace plumb {
 /// Throws `Error` with line, column and path.
 Contention read_contention(const JsonValue& json);
 
-/// That value as JSON. Reading it gives the same.
+/// Writes the value as JSON. Reading it gives an equal one.
 std::string contention_to_json(const Contention& contention);
 
 }  // namespace plumb

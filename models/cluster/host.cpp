@@ -18,7 +18,7 @@ constexpr int kRepeats = 7;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// The shortest of a few runs: what the machine can do when nobody interrupts.
+/// Returns the shortest of a few runs: what the machine can do when nobody interrupts.
 template <class Work>
 double shortest_seconds(Work work) {
   double shortest = 1e9;
@@ -61,7 +61,7 @@ double measure_flops_per_s() {
   return 2.0 * kSize * kSize * kSize / seconds;
 }
 
-/// Bytes copied per second; reading and writing them are twice that.
+/// Returns the bytes copied per second; reading and writing them are twice that.
 double measure_copy_bytes_per_s() {
   constexpr std::size_t kBytes = std::size_t{32} << 20;
   std::vector<char> from(kBytes, 1);
@@ -69,7 +69,7 @@ double measure_copy_bytes_per_s() {
   return static_cast<double>(kBytes) / shortest_seconds([&] { std::memcpy(to.data(), from.data(), kBytes); });
 }
 
-/// One way of a hand-over between two threads that sleep until they are woken.
+/// Returns one way of a hand-over between two threads that sleep until they are woken.
 std::int64_t measure_handover_ns() {
   constexpr int kTurns = 200;
   std::atomic<int> turn{0};
@@ -91,7 +91,7 @@ std::int64_t measure_handover_ns() {
   return static_cast<std::int64_t>(seconds / (2 * kTurns) * 1e9);
 }
 
-/// A line "key : value" of /proc; empty when there is none.
+/// Returns a line "key : value" of /proc; empty when there is none.
 std::string proc_value(const char* file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {

@@ -10,7 +10,7 @@ namespace plumb {
 struct CallCosts {
   std::int64_t bytes = 0;
   std::int64_t send_ns = 0;         ///< a call that sends, while the receive is not posted
-  std::int64_t send_posted_ns = 0;  ///< the same when the receive was posted before: the call moves bytes itself
+  std::int64_t send_posted_ns = 0;  ///< time of a call whose receive was posted before: the call moves bytes itself
   std::int64_t receive_ns = 0;      ///< a call that posts a receive
 
   friend bool operator==(const CallCosts&, const CallCosts&) = default;
@@ -28,7 +28,7 @@ struct RuntimeCosts {
   friend bool operator==(const RuntimeCosts&, const RuntimeCosts&) = default;
 };
 
-/// The calls for a message of `bytes`: every time as `time_at_size` has it between the sizes of `calls`.
+/// Returns the calls for a message of `bytes`: every time as `time_at_size` has it between the sizes of `calls`.
 CallCosts calls_of(std::span<const CallCosts> calls, std::int64_t bytes);
 
 }  // namespace plumb

@@ -11,7 +11,7 @@ namespace plumb {
 /// with line, column and path.
 RuntimeCosts read_runtime_costs(const JsonValue& json);
 
-/// That value as JSON. Reading it gives the same.
+/// Writes the value as JSON. Reading it gives an equal one.
 std::string runtime_costs_to_json(const RuntimeCosts& costs);
 
 }  // namespace plumb

@@ -20,7 +20,7 @@ struct LayerLeast {
   Passes paired{};  ///< what is left of each when the other half of an overlapped pair hides its communication
   Ticks u = 0;      ///< per update
   std::int64_t held_bytes = 0;  ///< weights, gradients, optimizer state
-  std::int64_t kept_bytes = 0;  ///< of a microbatch, from the start of its forward to its backward
+  std::int64_t kept_bytes = 0;  ///< bytes of a microbatch, from the start of its forward to its backward
 
   LayerLeast& operator+=(const LayerLeast& other);
 };

@@ -7,10 +7,10 @@
 
 namespace plumb {
 
-/// Bytes of the largest message between stages; 0 where neither they nor memory are given.
+/// Returns the bytes of the largest message between stages; 0 where neither they nor memory are given.
 std::int64_t largest_message(const StageCosts& costs);
 
-/// The time of the largest message between stages, alone on the slowest link between neighbours among the first
+/// Returns the time of the largest message between stages, alone on the slowest link between neighbours among the first
 /// `num_devices` devices of `cluster`. Schedules that are searched for given costs use it for every edge. 0 if no bytes
 /// are known and links have no latency.
 Ticks longest_edge(const StageCosts& costs, const Cluster& cluster, std::int32_t num_devices);

@@ -29,7 +29,7 @@ struct CommTime {
 struct PairTimes {
   std::array<Ticks, kPairNames.size()> ticks{};
 
-  /// Where the pair of two passes stands, in either order. A pass is its place in `kPairedPasses`.
+  /// Returns where the pair of two passes stands, in either order. A pass is its place in `kPairedPasses`.
   static constexpr std::size_t place(std::size_t one, std::size_t other) {
     if (one > other) std::swap(one, other);
     return one * kPairedPasses.size() - one * (one + 1) / 2 + other;

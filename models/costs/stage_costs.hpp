@@ -40,7 +40,7 @@ struct StageTimes {
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };
 
-/// Those of `times` that are counted per microbatch: all but u x evict load all_reduce.
+/// Lists the times that are counted per microbatch: all but u x evict load all_reduce.
 std::vector<Ticks*> times_per_microbatch(StageTimes& times);
 
 /// Lists the figures of `memory` that are counted per microbatch, beside its stash.
@@ -54,7 +54,7 @@ struct WorkUnits {
   std::int64_t samples_per_microbatch = 0;
   std::int64_t tokens_per_microbatch = 0;
   double model_flops_per_microbatch = 0;  ///< F + I + W of the whole network, without recompute
-  double peak_flops_per_s = 0;            ///< of one device
+  double peak_flops_per_s = 0;            ///< peak of one device
 };
 
 /// One parameter that lives in two stages (a language-model head tied to the embedding). Its gradients are summed
@@ -87,7 +87,7 @@ struct StageCosts {
   std::int64_t memory_units_per_one = 0;
 
   RuntimeCosts runtime;
-  std::int64_t message_bytes = 0;  ///< of every message; 0: as large as what the stages hand over
+  std::int64_t message_bytes = 0;  ///< bytes of every message; 0: as large as what the stages hand over
   std::vector<TiedWeight> tied;
   WorkUnits work;
 
@@ -95,7 +95,7 @@ struct StageCosts {
   /// cluster, and extra work takes what the document declares. `evict` and `load` are the times of a stash that is
   /// copied to the host alone, for generators that plan moves; `x` has no meaning.
   bool from_network = false;
-  std::vector<Ticks> layer_forward;  ///< of every layer of the network; empty: not known
+  std::vector<Ticks> layer_forward;  ///< times of every layer of the network; empty: not known
 
   /// Costs of a stage for `part`, whose times for a whole microbatch are `times`. None: in proportion to the length.
   std::function<PartCosts(StageId stage, const Part& part, const StageTimes& times)> part;

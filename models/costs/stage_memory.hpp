@@ -27,8 +27,9 @@ struct StashTensor {
 /// buffer", with these sizes; that is why predicted and measured peaks are equal to the byte.
 struct StageMemory {
   // Whole run.
-  std::int64_t weight_bytes = 0;     ///< one version of all parameters of the stage
-  std::int64_t frozen_bytes = 0;     ///< of these, parameters that no update changes; copies on one device share them
+  std::int64_t weight_bytes = 0;  ///< one version of all parameters of the stage
+  std::int64_t frozen_bytes =
+      0;  ///< part of these for parameters that no update changes; copies on one device share them
   std::int64_t gradient_bytes = 0;   ///< gradient accumulators
   std::int64_t optimizer_bytes = 0;  ///< state of the optimizer (master weights included)
 
@@ -56,12 +57,12 @@ struct StageMemory {
   std::int64_t workspace_w_bytes = 0;
   std::int64_t workspace_u_bytes = 0;
 
-  /// Of the message to the next stage, or `backward` of that to the one before.
+  /// Returns the bytes of the message to the next stage, or of the gradient to the one before (`backward`).
   std::int64_t message_bytes(bool backward) const {
     const std::int64_t sent = backward ? sent_input_grad_bytes : sent_output_bytes;
     return sent > 0 ? sent : backward ? input_grad_bytes : output_bytes;
   }
-  std::int64_t updated_bytes() const { return weight_bytes - frozen_bytes; }  ///< of a version of the weights
+  std::int64_t updated_bytes() const { return weight_bytes - frozen_bytes; }  ///< bytes of a version of the weights
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 

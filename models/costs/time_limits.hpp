@@ -16,7 +16,7 @@ namespace plumb {
 
 /// 104 days in nanoseconds; a double holds every integer up to here.
 inline constexpr Ticks kMostCost = Ticks{1} << 53U;
-/// Of a pass of one layer, or of a measured part of a stage, 73 minutes: those of a million layers can be added up.
+/// 73 minutes, for a pass of one layer or a measured part of a stage: a million of these can be added up.
 inline constexpr Ticks kMostLayerTime = Ticks{1} << 42U;
 /// 73 years in nanoseconds.
 inline constexpr Ticks kMostRun = Ticks{1} << 61U;

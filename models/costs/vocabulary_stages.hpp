@@ -14,15 +14,15 @@ namespace plumb {
 /// and of the head of every microbatch. The other stages, in ascending order, hold the layers between the two.
 /// (Vocabulary parallelism: Yeung et al., arXiv 2411.05288)
 struct VocabularyStages {
-  std::vector<StageId> input;   ///< shares of the embedding, ...
-  std::vector<StageId> output;  ///< ... as many shares of the head, whose stash is its part of the softmax
+  std::vector<StageId> input;   ///< shares of the embedding
+  std::vector<StageId> output;  ///< as many shares of the head; its stash is its part of the softmax
   std::optional<StageId> loss;  ///< puts the largest logits and the sums of all shares together; takes no time
   /// All devices compute a share of the head at once, as tensor ranks do: nothing hides its collectives.
   bool at_once = false;
 
   friend bool operator==(const VocabularyStages&, const VocabularyStages&) = default;
 
-  /// Stages of a schedule of `num_stages` that hold layers.
+  /// Returns the stages of a schedule of `num_stages` that hold layers.
   std::int32_t num_layer_stages(std::int32_t num_stages) const {
     return num_stages - static_cast<std::int32_t>(input.size() + output.size()) - (loss ? 1 : 0);
   }

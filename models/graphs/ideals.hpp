@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// All sets of nodes of a directed acyclic graph that contain with a node everything before it: what the first stages
-/// of a pipeline can hold. Ordered by number of nodes; the first is empty, the last is everything.
+/// Returns all sets of nodes of a directed acyclic graph that contain with a node everything before it: what the first
+/// stages of a pipeline can hold. Ordered by number of nodes; the first is empty, the last is everything.
 ///
 /// `before[k]` are the direct predecessors of node k, all smaller than k. Throws `Error` when there are more than
 /// `most`.

@@ -12,7 +12,7 @@ namespace plumb {
 /// A layer graph laid out as a chain in its topological order: what planners of contiguous layers work on. Prefix sums
 /// have one entry more than there are layers, so that layers [i, j) cost `x[j] - x[i]`.
 struct LayerChain {
-  std::vector<std::int32_t> node;              ///< of the graph, by position; nodes that load data are left out
+  std::vector<std::int32_t> node;              ///< nodes of the graph, by position; nodes that load data are left out
   std::vector<std::int64_t> forward_ns;        ///< sums
   std::vector<std::int64_t> backward_ns;       ///< sums
   std::vector<std::int64_t> parameter_bytes;   ///< sums
@@ -32,15 +32,15 @@ struct LayerChain {
   }
 };
 
-/// The chain of `graph`. Throws `Error` when nothing is left.
+/// Returns the chain of `graph`. Throws `Error` when nothing is left.
 LayerChain chain_of(const LayerGraph& graph);
 
-/// A network of `profiled` layers, one per node of the chain: simulated like any other. The output of a layer is what
-/// crosses the cut after it; half of the backward is I, half W (as where only B is given).
+/// Returns a network of `profiled` layers, one per node of the chain: simulated like any other. The output of a layer
+/// is what crosses the cut after it; half of the backward is I, half W (as where only B is given).
 Network network_of(const LayerGraph& graph);
 
-/// The chain of `network` as a graph: one node per layer, with the costs of `layers`, a partition of one layer per
-/// stage
+/// Returns the chain of `network` as a graph: one node per layer, with the costs of `layers`, a partition of one layer
+/// per stage
 /// (`job_costs`, `profile_costs`).
 LayerGraph graph_of(const Network& network, const StageCosts& layers);
 

@@ -14,7 +14,7 @@ namespace {
 
 using Digraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 
-/// Names of a strongly connected set of several nodes, or of a node that reads itself.
+/// Returns the names of a strongly connected set of several nodes, or of a node that reads itself.
 std::string cycle_text(std::size_t count, const std::vector<std::pair<std::int32_t, std::int32_t>>& edges,
                        const std::vector<std::string>& name_of) {
   Digraph graph(count);

@@ -14,7 +14,7 @@ struct LayerNode {
   std::string id;    ///< as in the file
   std::string name;  ///< description; may be any text
   std::int64_t forward_ns = 0;
-  std::int64_t backward_ns = 0;  ///< of the whole backward (I and W together)
+  std::int64_t backward_ns = 0;  ///< time of the whole backward (I and W together)
   std::int64_t output_bytes = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t stash_bytes = 0;  ///< kept between forward and backward
@@ -28,7 +28,7 @@ struct LayerNode {
 struct LayerEdge {
   std::int32_t from = 0;
   std::int32_t to = 0;
-  std::int64_t bytes = 0;  ///< that travel when the two are apart (the gradient back is as large)
+  std::int64_t bytes = 0;  ///< bytes that travel when the two are apart (the gradient back is as large)
 
   friend auto operator<=>(const LayerEdge&, const LayerEdge&) = default;
 };
@@ -55,8 +55,8 @@ struct Neighbours {
 };
 Neighbours neighbours(const LayerGraph& graph);
 
-/// A topological order of the nodes 0 .. `count` - 1: the smallest one that the edges allow. Throws `Error` that begins
-/// with `where` and names the nodes of a cycle by `name_of`.
+/// Returns a topological order of the nodes 0 .. `count` - 1: the smallest one that the edges allow. Throws `Error`
+/// that begins with `where` and names the nodes of a cycle by `name_of`.
 std::vector<std::int32_t> topological_order(std::size_t count,
                                             const std::vector<std::pair<std::int32_t, std::int32_t>>& edges,
                                             const std::vector<std::string>& name_of, std::string_view where);

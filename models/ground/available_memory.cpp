@@ -12,7 +12,7 @@ namespace {
 
 // Paths are strings: joining two std::filesystem::path breaks the first one when memory runs out (libstdc++ 12).
 
-/// The number in a file that holds one; nothing where it is missing or says "max".
+/// Returns the number in a file that holds one; nothing where it is missing or says "max".
 std::optional<std::int64_t> number_in(const std::string& file) {
   std::ifstream in(file);
   std::int64_t number = 0;
@@ -20,7 +20,7 @@ std::optional<std::int64_t> number_in(const std::string& file) {
   return std::nullopt;
 }
 
-/// The number after `key` at the beginning of a line.
+/// Returns the number after `key` at the beginning of a line.
 std::optional<std::int64_t> number_after(const std::string& file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {

@@ -21,7 +21,7 @@ Fault& current_fault() {
   return fault;
 }
 
-/// What a test wants to go wrong here.
+/// Returns what a test wants to go wrong here.
 int fault_at(Call call, const fs::path& path) { return current_fault() ? current_fault()(call, path) : 0; }
 
 int reason_of(bool done) { return done ? 0 : errno; }

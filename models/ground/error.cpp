@@ -36,7 +36,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The longest of `candidates` that `name` contains, of those that are longer than a few letters; empty: none.
+/// Returns the longest of `candidates` that `name` contains, of those that are longer than a few letters; empty: none.
 std::string_view longest_within(std::string_view name, std::span<const std::string_view> candidates) {
   constexpr std::size_t kFewLetters = 3;
   std::string_view longest;
@@ -49,8 +49,8 @@ std::string_view longest_within(std::string_view name, std::span<const std::stri
 
 unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
-/// Bytes of the character that begins at `at`, when it is well-formed UTF-8 (RFC 3629) and no control character;
-/// otherwise 0.
+/// Returns the bytes of the character that begins at `at`, when it is well-formed UTF-8 (RFC 3629) and no control
+/// character; otherwise 0.
 std::size_t shown_bytes(std::string_view text, std::size_t at) {
   const unsigned char first = byte_at(text, at);
   if (first < 0x80) return first >= ' ' && first != 0x7f ? 1 : 0;

@@ -40,7 +40,7 @@ class CannotRun : public Error {
   using Error::Error;
 };
 
-/// The member of `candidates` with the smallest edit distance to `name`; empty if no candidate is near
+/// Returns the member of `candidates` with the smallest edit distance to `name`; empty if no candidate is near
 /// (distance above a third of the longer length). Ties go to the earlier candidate.
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 

@@ -18,7 +18,7 @@ enum class FileReach : std::uint8_t {
 
 /// What a thread reads. The map must outlive it.
 struct ReadableFiles {
-  const TextsByName* texts = nullptr;  ///< that stand in for files; null: none
+  const TextsByName* texts = nullptr;  ///< texts that take the place of files; null: none
   FileReach reach = FileReach::kAll;
 };
 
@@ -35,7 +35,7 @@ class GivenFiles {
   GivenFiles& operator=(const GivenFiles&) = delete;
   ~GivenFiles();
 
-  /// Of this thread, for another one that works for it.
+  /// Returns the files of this thread, for another one that works for it.
   static const ReadableFiles& current();
   /// Null where no text stands in for `name`.
   static const std::string* find(std::string_view name);

@@ -213,7 +213,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
   }
 
-  /// Whether the last node, a key, stands in its object already. Objects of many keys are looked up in a table.
+  /// Returns whether the last node, a key, stands in its object already. Objects of many keys are looked up in a table.
   bool is_repeated() {
     constexpr std::int64_t kFewKeys = 32;
     const std::uint32_t object = open_.back();
@@ -233,7 +233,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   Tree& tree_;
   const char* read_;
-  std::map<std::uint32_t, std::unordered_set<std::string_view>> keys_;  ///< of open objects with many
+  std::map<std::uint32_t, std::unordered_set<std::string_view>> keys_;  ///< keys of open objects with many
   std::uint32_t last_end_ = 0;
   std::vector<std::uint32_t> open_;
 };

@@ -49,13 +49,13 @@ class JsonValue {
   bool is_integer() const { return kind() == Kind::kInteger; }
 
   bool boolean() const;
-  /// A number written without fraction and exponent, within the bounds (both included).
+  /// Returns a number written without fraction and exponent, within the bounds (both included).
   std::int64_t integer(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                        std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
   /// Any finite number within the bounds (both included).
   double number(double least = std::numeric_limits<double>::lowest(),
                 double most = std::numeric_limits<double>::max()) const;
-  /// A string. The view lives as long as the document.
+  /// Returns a string. The view lives as long as the document.
   std::string_view text() const;
 
   /// Elements of an array or members of an object. Fails for other kinds.
@@ -66,12 +66,12 @@ class JsonValue {
   Elements elements() const;
 
   struct Member;
-  /// The members of an object, in the order of the text. Fails for other kinds.
+  /// Returns the members of an object, in the order of the text. Fails for other kinds.
   std::vector<Member> members() const;
 
-  /// The member `key` of an object, if there. Fails for other kinds.
+  /// Returns the member `key` of an object, if there. Fails for other kinds.
   std::optional<JsonValue> find(std::string_view key) const;
-  /// The member `key` of an object; fails with "missing key" when it is not there.
+  /// Returns the member `key` of an object; fails with "missing key" when it is not there.
   JsonValue at(std::string_view key) const;
   /// Fails when the object has keys that are not among `known`: all of them, each with the nearest name.
   void allow_only(std::initializer_list<std::string_view> known) const;

@@ -28,7 +28,7 @@ std::string told_number(double value) {
   return told;
 }
 
-/// The number that fills `text`; none where there is no such number.
+/// Returns the number that fills `text`; none where there is no such number.
 std::optional<double> number_that_fills(std::string_view text) {
   double value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);

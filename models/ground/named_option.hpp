@@ -100,7 +100,7 @@ std::string default_text(const NamedOption& option);
 /// "  every=S (default: 600): seconds of work between checkpoints\n" for each of them.
 std::string options_text(std::span<const NamedOption> table);
 
-/// Whether the value has a form of the option.
+/// Returns whether the value has a form of the option.
 bool allows_value(const NamedOption& option, std::string_view value);
 bool allows_number(const NamedOption& option, double value);
 /// "a number from 0 to 1e9", "never or always".
@@ -121,9 +121,9 @@ class OptionReader {
   /// Null where it is not given.
   const std::string* text(std::string_view name) const;
   bool is_on(std::string_view name) const;
-  /// The number that was given, or that of the table.
+  /// Returns the number that was given, or that of the table.
   double number(std::string_view name) const;
-  /// The same of an option whose default the table tells in words.
+  /// Returns the number of an option whose default the table tells in words; `otherwise` if it is not given.
   double number(std::string_view name, double otherwise) const;
   std::int64_t count(std::string_view name) const { return static_cast<std::int64_t>(number(name)); }
 

@@ -7,7 +7,7 @@ namespace plumb {
 
 /// One file of models/presets/, compiled into the library.
 struct Preset {
-  std::string_view name;  ///< of the file, without its extension
+  std::string_view name;  ///< name of the file, without its extension
   std::string_view json;
 };
 

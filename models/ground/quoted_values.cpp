@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kMark = '\'';
 
-/// Whether `text` has a letter or a digit at `at`; bytes beyond ASCII count as letters.
+/// Returns whether `text` has a letter or a digit at `at`; bytes beyond ASCII count as letters.
 bool has_letter(std::string_view text, std::size_t at) {
   if (at >= text.size()) return false;
   const char c = text[at];
@@ -17,14 +17,14 @@ bool has_letter(std::string_view text, std::size_t at) {
          (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
-/// The first mark from `at` on that begins a value; npos: none.
+/// Returns the first mark from `at` on that begins a value; npos: none.
 std::size_t value_begin(std::string_view message, std::size_t at) {
   at = message.find(kMark, at);
   while (at != std::string_view::npos && at > 0 && has_letter(message, at - 1)) at = message.find(kMark, at + 1);
   return at;
 }
 
-/// The first mark from `at` on that ends a value; npos: none.
+/// Returns the first mark from `at` on that ends a value; npos: none.
 std::size_t value_end(std::string_view message, std::size_t at) {
   at = message.find(kMark, at);
   while (at != std::string_view::npos && has_letter(message, at + 1)) at = message.find(kMark, at + 1);

@@ -28,7 +28,7 @@ Rational parse_rational(std::string_view text);
 /// "3", "1/3".
 std::string to_string(const Rational& value);
 
-/// Least common multiple; throws `Error` when 64 bits do not suffice. Both positive.
+/// Returns the least common multiple; throws `Error` when 64 bits do not suffice. Both positive.
 std::int64_t checked_lcm(std::int64_t a, std::int64_t b);
 
 }  // namespace plumb

@@ -35,7 +35,7 @@ inline constexpr ReaderLimit kTraceSteps{"traces of one run: steps", 2'000, "ste
 inline constexpr ReaderLimit kTraceValues{"trace in JSON: values", 50'000'000, "values"};
 inline constexpr ReaderLimit kTraceRows{"trace in SQLite: rows of one table", 16'000'000, "rows"};
 inline constexpr ReaderLimit kTraceText{"trace in SQLite: one text, and one row", 64 * kMebibyte, "bytes"};
-/// Of the machine that runs queries; a row of a real export has more bytes than steps are taken for it.
+/// Steps of the machine that runs queries; a row of a real export has more bytes than steps are taken for it.
 inline constexpr ReaderLimit kQuerySteps{"trace in SQLite: steps of one query for a byte of the file", 16, "steps"};
 inline constexpr ReaderLimit kRangeName{"trace: what is read of the name of a range", 4096, "bytes"};
 inline constexpr ReaderLimit kMessageText{"message of an error", 2048, "bytes"};

@@ -12,8 +12,8 @@ struct TimeOfSize {
   std::int64_t ns = 0;
 };
 
-/// The two of `points` (by ascending `bytes`, at least one) whose line tells of messages of `bytes`: its neighbours,
-/// the last two for larger ones, the first one twice for smaller ones and where there is only one.
+/// Returns the two of `points` (by ascending `bytes`, at least one) whose line tells of messages of `bytes`: its
+/// neighbours, the last two for larger ones, the first one twice for smaller ones and where there is only one.
 template <class Point>
 std::pair<const Point*, const Point*> around_size(std::span<const Point> points, std::int64_t bytes) {
   std::size_t high = 0;
@@ -22,8 +22,8 @@ std::pair<const Point*, const Point*> around_size(std::span<const Point> points,
   return {&points[below ? 0 : high - 1], &points[high]};
 }
 
-/// The time for `bytes` on the line through two points, in ns, nearest (halves up), from 0 to 2^53: between them
-/// linear, behind them a latency and a rate. `low` itself where both have one size.
+/// Returns the time for `bytes` on the line through two points, in ns, nearest (halves up), from 0 to 2^53: between
+/// them linear, behind them a latency and a rate. `low` itself where both have one size.
 std::int64_t time_at_size(TimeOfSize low, TimeOfSize high, std::int64_t bytes);
 
 }  // namespace plumb

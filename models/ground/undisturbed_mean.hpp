@@ -5,10 +5,11 @@
 
 namespace plumb {
 
-/// Whether a time is so far above the median, more than four times, that it tells of the machine.
+/// Returns whether a time is so far above the median, more than four times, that it tells of the machine.
 bool is_disturbance(std::int64_t time, std::int64_t median);
 
-/// Mean of times without disturbances; 0 if none is left. `sorted`: least first; times and `median` are not negative.
+/// Returns the mean of times without disturbances; 0 if none is left. `sorted`: least first; times and `median` are not
+/// negative.
 std::int64_t undisturbed_mean(std::span<const std::int64_t> sorted, std::int64_t median);
 
 }  // namespace plumb

@@ -31,7 +31,7 @@ enum class StageId : std::int32_t {};
 enum class MicrobatchId : std::int32_t {};
 enum class ReplicaId : std::int16_t {};
 
-/// The id as an array index.
+/// Returns the id as an array index.
 template <class Id>
 requires std::is_enum_v<Id>
 constexpr std::size_t index(Id id) { return static_cast<std::size_t>(id); }

@@ -14,7 +14,7 @@ namespace {
 /// Bytes below which nobody is asked whether they are there: the answer takes longer than such work.
 constexpr std::int64_t kSmallWork = std::int64_t{16} << 20U;
 
-/// A number with one decimal and a unit.
+/// Returns a number with one decimal and a unit.
 std::string rounded(double value, const char* unit) {
   char text[64];
   std::snprintf(text, sizeof text, value < 9.95 ? "%.1f %s" : "%.0f %s", value, unit);

@@ -42,7 +42,7 @@ class ConfigArithmetic {
  private:
   void take(const std::string& what);
   void add_scaling(LayerFieldValues& attention, const JsonValue& scaling, std::int64_t positions);
-  /// The window of a class that has one in layer `k`; 0: none.
+  /// Returns the window of a class that has one in layer `k`; 0: none.
   std::int64_t window_of(LayerFieldValues& attention, Windows windows, std::int64_t k) const;
 
   const ConfigReader& config_;

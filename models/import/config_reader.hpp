@@ -17,9 +17,9 @@ class ConfigReader {
  public:
   explicit ConfigReader(const JsonValue& root) : root_(root) {}
 
-  /// A size that must be there.
+  /// Returns a size that must be there.
   std::int64_t size(std::string_view key) const;
-  /// A number of layers that must be there.
+  /// Returns a number of layers that must be there.
   std::int64_t layers(std::string_view key) const;
   std::int64_t size(std::string_view key, std::int64_t otherwise) const;
   bool flag(std::string_view key, bool otherwise) const;
@@ -28,13 +28,13 @@ class ConfigReader {
   /// Empty when it is not there.
   std::vector<std::int64_t> list(std::string_view key) const;
 
-  /// The value of `key`; none when it is missing or null.
+  /// Returns the value of `key`; none when it is missing or null.
   std::optional<JsonValue> given(std::string_view key) const;
-  /// Whether the key is there, even with null as its value.
+  /// Returns whether the key is there, even with null as its value.
   bool has(std::string_view key) const { return root_.find(key).has_value(); }
   [[noreturn]] void fail(std::string_view key, const std::string& message) const;
 
-  /// Keys with a value that nobody has asked for, without those in `harmless`.
+  /// Returns the keys with a value that nobody has asked for, without those in `harmless`.
   std::vector<std::string> unread(const std::set<std::string_view>& harmless) const;
 
  private:

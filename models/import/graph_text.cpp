@@ -41,7 +41,7 @@ struct Line {
     return value;
   }
 
-  /// A number, or a list `[a; b]`, whose sum it is.
+  /// Returns a number, or a list `[a; b]`, whose sum it is.
   double sum(std::string_view value, std::string_view key, double most) const {
     if (!value.starts_with('[')) return number(value, key, most);
     if (!value.ends_with(']')) fail(std::string(key) + ": expected ']' at the end of the list");

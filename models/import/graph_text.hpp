@@ -15,7 +15,7 @@ namespace plumb {
 /// up. Sources whose description begins with "Input" load data. Throws `Error` with the number of the line.
 LayerGraph layer_graph_from_text(std::string_view text, std::string_view file_name);
 
-/// The text of `graph` in the same form. Reading it gives the same nodes and edges.
+/// Returns the text of `graph` in the same form. Reading it gives the same nodes and edges.
 std::string layer_graph_to_text(const LayerGraph& graph);
 
 }  // namespace plumb

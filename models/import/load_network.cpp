@@ -45,14 +45,14 @@ std::string_view preset_called(std::string_view plain) {
   return {};
 }
 
-/// The network that the job of a launch file trains.
+/// Returns the network that the job of a launch file trains.
 Network launched_network(std::string_view path) {
   LaunchJob job = read_launch(read_text_file(path, kLaunchFile), std::string(path));
   if (!job.network) throw Error(std::string(path) + ": says nothing of the network, expected one that does");
   return *std::move(job.network);
 }
 
-/// The built-in network whose name is most like `model`; empty where none is near.
+/// Returns the built-in network whose name is most like `model`; empty where none is near.
 std::string nearest_preset(std::string_view model) {
   std::vector<std::string> names;
   for (const Preset& preset : network_presets()) names.push_back(plain_name(preset.name));

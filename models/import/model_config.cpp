@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kLongestSequenceTaken = 8192;
 
-/// Keys that change nothing about a network or its arithmetic.
+/// Returns the keys that change nothing about a network or its arithmetic.
 const std::set<std::string_view>& harmless_keys() {
   static const std::set<std::string_view> keys{"_name_or_path",
                                                "architectures",
@@ -73,7 +73,7 @@ struct Document {
   }
 };
 
-/// A layer with the fields of its arithmetic.
+/// Returns a layer with the fields of its arithmetic.
 Json with_fields(Json layer, const LayerFieldValues& fields) {
   for (const auto& [key, value] : fields) {
     std::visit([&, &name = key](const auto& one) { layer[name] = one; }, value);
@@ -129,8 +129,8 @@ struct Family {
   bool head_norm = false;     ///< norms of every head's query and key
   bool tied = false;          ///< head and embedding share their weight
   std::int64_t head_dim = 0;  ///< 0: heads fill the width
-  double epsilon = 1e-6;      ///< of norms
-  double base = 10000;        ///< of rotary positions
+  double epsilon = 1e-6;      ///< constant of norms
+  double base = 10000;        ///< base of rotary positions
   ConfigArithmetic::Windows windows = ConfigArithmetic::Windows::kNone;
 };
 
@@ -200,7 +200,7 @@ Experts experts_of(const ConfigReader& config, const Family& family, Document& d
   return {config.size("num_experts"), config.size("num_experts_per_tok"), hidden, shared / hidden};
 }
 
-/// Whether layer k routes to experts.
+/// Returns whether layer k routes to experts.
 bool is_sparse(const ConfigReader& config, const Family& family, std::int64_t k) {
   if (family.type == "mixtral") return true;
   if (family.latent) {
@@ -289,7 +289,7 @@ void build_llama_like(const ConfigReader& config, const Family& family, ConfigAr
 /// What `source` says before the keys that nobody read; they are the last that it says.
 constexpr std::string_view kUnreadTitle = "; keys that are not known and not read: ";
 
-/// What was taken, what was left out, and keys that nobody knows.
+/// Returns what was taken, what was left out, and keys that nobody knows.
 std::string source_of(const ConfigReader& config, const Family& family, const ConfigArithmetic& arithmetic,
                       const Document& document) {
   std::string source = ", a Hugging Face configuration of type " + std::string(family.type);

@@ -16,7 +16,7 @@ struct PlacementNode {
   std::string name;
   std::int64_t accelerator_ns = 0;
   std::int64_t cpu_ns = 0;
-  std::int64_t bytes = 0;        ///< of accelerator memory
+  std::int64_t bytes = 0;        ///< bytes of accelerator memory
   std::int64_t transfer_ns = 0;  ///< to bring the output between an accelerator and host memory
   std::int64_t colour = 0;       ///< nodes of one colour share a device
   bool on_accelerator = true;    ///< may run on one

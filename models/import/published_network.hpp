@@ -21,7 +21,7 @@ struct PublishedNetwork {
   std::optional<VariantGraph> variants = {};     ///< Piper
 };
 
-/// The format of `text`, by how it begins; nothing when it is none of these (a document of ours, a Hugging Face
+/// Returns the format of `text`, by how it begins; nothing when it is none of these (a document of ours, a Hugging Face
 /// configuration).
 std::optional<PublishedFormat> published_format(std::string_view text);
 

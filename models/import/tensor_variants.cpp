@@ -16,7 +16,7 @@ constexpr double kMostSeconds = 1e9;
 constexpr std::int64_t kMostVariantDevices = 1 << 20;
 constexpr std::int64_t kMostMicrobatches = 1 << 24;
 
-/// A whole number that is the key of a member.
+/// Returns a whole number that is the key of a member.
 std::int64_t number_key(const JsonValue& object, std::string_view key, std::int64_t least) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);

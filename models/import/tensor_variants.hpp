@@ -15,8 +15,8 @@ struct TensorVariant {
   std::string id;           ///< "vanilla", "activation recomp"
   double seconds = 0;       ///< forward and backward of one microbatch
   double parameter_bytes = 0;
-  double bytes_per_copy = 0;           ///< a stage holds ceil(s / d) copies of this ...
-  double bytes_fixed = 0;              ///< ... and this once
+  double bytes_per_copy = 0;           ///< bytes of which a stage holds ceil(s / d) copies
+  double bytes_fixed = 0;              ///< bytes that it holds once
   std::vector<double> receives_bytes;  ///< extra when an in-edge is cut; by `VariantGraph::before` of the node
   std::vector<double> sends_bytes;     ///< extra when an out-edge is cut; by `VariantGraph::after` of the node
 
@@ -52,7 +52,7 @@ struct VariantGraph {
 /// broken JSON, unknown keys and edges, repeated ids, and cycles.
 VariantGraph variant_graph_from_json(std::string_view text, std::string_view file_name);
 
-/// The layers at degree 1 without recompute; a third of the time is the forward, because only the sum is known.
+/// Returns the layers at degree 1 without recompute; a third of the time is the forward, because only the sum is known.
 LayerGraph layers_of(const VariantGraph& graph);
 
 }  // namespace plumb

@@ -22,7 +22,7 @@ struct Unit {
   std::int64_t input = 0;  ///< kept instead of what its steps keep
 };
 
-/// Of the first `again` layers everything runs again.
+/// Lists the units of a stage of whose first `again` layers everything runs again.
 std::vector<Unit> units_of(std::span<const LayerSpec> layers, const JobShape& shape, std::size_t again) {
   std::vector<Unit> units;
   for (std::size_t at = 0; at < layers.size(); ++at) {

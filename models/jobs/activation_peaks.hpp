@@ -9,11 +9,11 @@
 
 namespace plumb {
 
-/// How many of the first layers of a stage run again as a whole, by the job's policy: all or none.
+/// Returns how many of the first layers of a stage run again as a whole, by the job's policy: all or none.
 std::size_t layers_again(std::span<const LayerSpec> layers, const JobShape& shape);
 
-/// Of the layers of a stage, with full recomputation if the job has it: residual layers keep the input of the first one
-/// of a transformer layer (attention and MLP) only.
+/// Counts what the layers of a stage keep, with full recomputation if the job has it: residual layers keep the input of
+/// the first one of a transformer layer (attention and MLP) only.
 KeptBytes stage_kept(std::span<const LayerSpec> layers, const JobShape& shape);
 
 /// Largest number of bytes alive inside of a pass of a stage besides everything that is kept for it. What is kept is

@@ -25,14 +25,14 @@ class StepList {
         tokens_(shape.tokens()),
         shape_(shape) {}
 
-  /// Values between layers: a share of the tokens with sequence parallelism, and of all tokens.
+  /// Returns the values between layers: a share of the tokens with sequence parallelism, and of all tokens.
   std::int64_t values() const { return values_; }
   std::int64_t whole() const { return whole_; }
   std::int64_t number() const { return number_; }
   std::int64_t tokens() const { return tokens_; }
-  /// Bytes of `features` numbers for each token.
+  /// Returns the bytes of `features` numbers for each token.
   std::int64_t of(std::int64_t features) const { return number_ * tokens_ * features; }
-  /// A copy of all tokens where values() is a share of them.
+  /// Returns a copy of all tokens where values() is a share of them.
   std::int64_t gathered() const { return values_ < whole_ ? whole_ : 0; }
 
   ActivationStep& add(std::string_view name, const KeptBytes& kept) {
@@ -76,7 +76,7 @@ class StepList {
     step.weight_grad += std::exchange(step.kept.for_weight_grad, 0);
   }
 
-  /// The last step, and the one of that name.
+  /// Returns the last step, and the one of that name.
   ActivationStep& last() { return steps_.back(); }
   ActivationStep& named(std::string_view name) { return *std::ranges::find(steps_, name, &ActivationStep::name); }
 

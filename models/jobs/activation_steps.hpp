@@ -31,19 +31,20 @@ struct KeptBytes {
 /// One operation of a layer: what it keeps between the passes, and what is alive only while it runs. Bytes of one
 /// microbatch on one device.
 struct ActivationStep {
-  std::string_view name;  ///< of what it keeps: "attention.qkv", "mlp.hidden", "head.loss"
+  std::string_view name;  ///< name of what it keeps: "attention.qkv", "mlp.hidden", "head.loss"
   KeptBytes kept{};
   std::int64_t forward = 0;      ///< F: its output where the next step does not keep it, gathered inputs, parts of sums
   std::int64_t input_grad = 0;   ///< I: gradients of its output and of its input, gathered or not yet scattered
   std::int64_t weight_grad = 0;  ///< W: the gathered input, and the weight's gradient before it is added
-  std::optional<Product> product{};  ///< of the library of layers, which may keep a placeholder for its gradient
+  std::optional<Product>
+      product{};  ///< product of the library of layers, which may keep a placeholder for its gradient
 };
 
-/// The operations of `layer` in the order of F, without full recompute. The gradient that goes around the body of a
-/// residual layer is part of its steps.
+/// Returns the operations of `layer` in the order of F, without full recompute. The gradient that goes around the body
+/// of a residual layer is part of its steps.
 std::vector<ActivationStep> activation_steps(const LayerSpec& layer, const JobShape& shape);
 
-/// What all steps of `layer` keep.
+/// Returns what all steps of `layer` keep.
 KeptBytes kept_bytes(const LayerSpec& layer, const JobShape& shape);
 
 }  // namespace plumb

@@ -27,7 +27,7 @@ constexpr std::int32_t kUnfusedLaunches = 9;
 /// A fused backward does 5 products for the forward's 2.
 constexpr double kFusedBackward = 2.5;
 
-/// The part of the scores that the mask leaves: all, the lower half, or a band of `window` below the diagonal.
+/// Returns the part of the scores that the mask leaves: all, the lower half, or a band of `window` below the diagonal.
 double seen_share(const LayerSpec& layer, std::int64_t sequence) {
   if (!layer.causal) return 1;
   const auto window = static_cast<double>(layer.window > 0 ? std::min(layer.window, sequence) : sequence);

@@ -21,7 +21,7 @@ std::int64_t surely_nanoseconds(double seconds, std::int64_t less);
 struct PassSeconds {
   double busy_s = 0;       ///< kernels and the collectives on the critical path, or starting them, layer by layer
   double hidden_s = 0;     ///< collectives beside them
-  double exchanged_s = 0;  ///< of these, exchanges of tokens
+  double exchanged_s = 0;  ///< part of these for exchanges of tokens
   double computing_s = 0;  ///< kernels alone, or starting everything
   double talking_s = 0;    ///< all collectives
 
@@ -84,21 +84,21 @@ class JobClock {
         blocking_(job.blocking_launches),
         waits_for_counts_(job.expert_capacity == 0) {}
 
-  /// A pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of tokens,
-  /// and is not ahead any more.
+  /// Returns a pass of one layer. In a forward without a capacity, the host waits at the experts for their counts of
+  /// tokens, and is not ahead any more.
   PassSeconds of(const PassKernels& pass, bool is_forward = false) const;
 
   const DeviceGroup& group(GroupAxis axis) const;
 
-  /// Devices that hold the same experts.
+  /// Returns the devices that hold the same experts.
   const DeviceGroup& expert_copies() const { return expert_copies_; }
 
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const {
     return rates_.collective_s(op, group, bytes);
   }
 
-  /// Of the multiprocessors, by an exchange beside other kernels (DeepEP's default; NCCL's channels are about as many);
-  /// 0 where their number is not known.
+  /// Returns the share of multiprocessors that are taken by an exchange beside other kernels (DeepEP's default; NCCL's
+  /// channels are about as many); 0 where their number is not known.
   double taken_share() const {
     constexpr double kTaken = 20;
     return rates_.multiprocessors > 1 ? std::min(1.0, kTaken / static_cast<double>(rates_.multiprocessors)) : 0;
@@ -106,10 +106,10 @@ class JobClock {
 
   double exchange_s(const ExpertExchange& exchange) const;
 
-  /// Kernels and starting them: one beside the other, or one after the other where launches block.
+  /// Returns the kernels and starting them: one beside the other, or one after the other where launches block.
   double seconds_of(const KernelTime& time) const;
 
-  /// Of an optimizer that moves `bytes`.
+  /// Returns the seconds of an optimizer that moves `bytes`.
   double updating_s(double bytes) const {
     return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
   }
@@ -117,7 +117,7 @@ class JobClock {
   /// On the way to or from the host, while all devices of the node send as much.
   double to_host_s(double bytes) const;
 
-  /// Of numbers that go from one format to another, in `bytes` read and written.
+  /// Returns the seconds of changing numbers from one format to another, in `bytes` read and written.
   double casting_s(double bytes) const {
     return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kCast));
   }

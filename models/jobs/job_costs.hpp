@@ -29,7 +29,7 @@ struct JobCosts {
   std::shared_ptr<const std::vector<LayerLeast>> least{};  ///< by layer of the network
 };
 
-/// Of what an update takes besides its work (`KernelRates::update_ns`), the part of each of `stages` on so many places:
+/// Returns what an update takes besides its work (`KernelRates::update_ns`) for each of `stages` on so many places:
 /// a device that holds several stages (virtual stages) starts one update for all of them. The parts are equal, and
 /// together no less than the whole.
 Ticks stage_update_ns(const KernelRates& rates, std::size_t stages, std::int32_t places);
@@ -69,7 +69,7 @@ class JobPrices {
   JobPrices& operator=(const JobPrices&) = delete;
 
   JobCosts costs(const Partition& partition, std::int32_t places, const StageChoices& choices = {}) const;
-  /// The same without the machine: the pipeline has no devices, and copies to the host take no time.
+  /// Computes the costs without the machine: the pipeline has no devices, and copies to the host take no time.
   JobCosts stages(const Partition& partition, std::int32_t places, const StageChoices& choices = {}) const;
 
   /// By stage: how many layers there are that can run again.
@@ -82,7 +82,7 @@ class JobPrices {
   std::unique_ptr<State> state_;
 };
 
-/// Nanoseconds of F, I and W of every layer of `network`, as `balanced_partition` takes them.
+/// Returns the nanoseconds of F, I and W of every layer of `network`, as `balanced_partition` takes them.
 std::vector<std::int64_t> job_layer_times(const Network& network, const JobMachine& machine,
                                           const Parallelism& parallelism);
 

@@ -1,12 +1,64 @@
 #include <algorithm>
 
-#include "models/jobs/job_mlp.hpp"
+#include "models/jobs/job_layers.hpp"
 #include "models/network/layer_shape.hpp"
 
 namespace plumb {
 namespace {
 
-/// Of a number in 8 bits with a scale of 4 bytes for 128 of them (DeepSeek-V3).
+/// Two products with the activation between them, `copies` times for `tokens` tokens of `features` each.
+struct MlpShape {
+  std::int64_t tokens = 0;
+  std::int64_t features = 0;
+  std::int64_t hidden = 0;
+  std::int64_t copies = 1;
+  bool routed = false;  ///< tokens come from a permutation, not from a norm
+};
+
+/// Appends the kernels of an MLP; the activation runs again where the job recomputes it. Megatron's fused activations
+/// write 16 bits, so products in other formats cast what they read.
+void add_mlp(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape, const MlpShape& mlp) {
+  const auto& [tokens, features, hidden, copies, routed] = mlp;
+  const auto divided = [&](Divided side) { return mlp.routed ? Divided::kNeither : side; };
+  const auto adapted = layer.kind == LayerKind::kMlp ? std::optional(LoraTargets::kAll) : std::nullopt;  // no experts
+  const std::int64_t inner = layer.gated ? 2 * hidden : hidden;
+  LayerKernels in;
+  LayerKernels out;
+  add_linear(in, shape,
+             {.tokens = tokens,
+              .inputs = features,
+              .outputs = inner,
+              .copies = copies,
+              .input_cast = !routed,
+              .divided = divided(Divided::kOutputs),
+              .adapted = adapted});
+  add_linear(out, shape,
+             {.tokens = tokens,
+              .inputs = hidden,
+              .outputs = features,
+              .copies = copies,
+              .divided = divided(Divided::kInputs),
+              .adapted = adapted});
+  if (layer.bias && copies == 1) {
+    add_bias(in, shape, tokens, inner, false);  // added with the activation
+    add_bias(out, shape, shape.norm_tokens(), features, false);
+  }
+  const double wide = shape.bytes(tokens * copies, inner);
+  const double narrow = shape.bytes(tokens * copies, hidden);
+  PassKernels activation;
+  activation.memory(wide + narrow);
+  kernels.forward.append(in.forward);
+  kernels.forward.append(activation);
+  kernels.forward.append(out.forward);
+  if (shape.parallelism.modules.has(RecomputeModule::kActivation)) kernels.again.append(activation);
+  kernels.input_grad.append(out.input_grad);
+  kernels.input_grad.memory(2 * wide + narrow);
+  kernels.input_grad.append(in.input_grad);
+  kernels.weight_grad.append(out.weight_grad);
+  kernels.weight_grad.append(in.weight_grad);
+}
+
+/// Bytes of a number in 8 bits with a scale of 4 bytes for 128 of them (DeepSeek-V3).
 constexpr double kDispatchedByte = 1 + 4.0 / 128;
 
 /// Kernels, small collectives and copies to the host that bring tokens to their experts and back, beside the exchanges
@@ -139,6 +191,17 @@ void add_shared_experts(LayerKernels& kernels, const LayerSpec& layer, const Job
 }
 
 }  // namespace
+
+LayerKernels mlp_kernels(const LayerSpec& layer, const JobShape& shape) {
+  LayerKernels kernels;
+  TensorBlock block(kernels, shape, layer.width);
+  block.enter();
+  block.enter_backward();
+  add_mlp(kernels, layer, shape, {shape.tokens(), layer.width, layer.hidden / shape.parallelism.tensor});
+  block.leave();
+  block.leave_backward();
+  return kernels;
+}
 
 /// Router, exchange, experts, exchange: `expert_tensor` ranks divide every expert. Where the sequence is divided, each
 /// tensor rank sends its own part; otherwise all of them send all of it, and their results are summed.

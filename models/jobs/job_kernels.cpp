@@ -38,7 +38,7 @@ LayerKernels plain_kernels(const LayerSpec& layer, const JobShape& shape) {
   return kernels;
 }
 
-/// The branches, then the sum with its dropout.
+/// Returns the branches, then the sum with its dropout.
 LayerKernels residual_kernels(const LayerSpec& layer, const JobShape& shape) {
   LayerKernels kernels;
   bool masks = false;

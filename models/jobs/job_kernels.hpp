@@ -6,7 +6,8 @@
 
 namespace plumb {
 
-/// The kernels of `layer`: eager ones of Megatron-LM's kind (bias and activation, and softmax and its mask, are fused).
+/// Returns the kernels of `layer`: eager ones of Megatron-LM's kind (bias and activation, and softmax and its mask, are
+/// fused).
 LayerKernels layer_kernels(const LayerSpec& layer, const JobShape& shape);
 
 }  // namespace plumb

@@ -8,8 +8,8 @@ double numbers(std::int64_t tokens, std::int64_t features, std::int64_t copies) 
   return static_cast<double>(tokens) * static_cast<double>(features) * static_cast<double>(copies);
 }
 
-/// Bytes that a gradient moves to its sum: read, and the sum read and written; where the sum is wider, the gradient is
-/// copied to its width first (DeepSpeed's optimizer of bf16).
+/// Returns the bytes that a gradient moves to its sum: read, and the sum read and written; where the sum is wider, the
+/// gradient is copied to its width first (DeepSpeed's optimizer of bf16).
 double summed_bytes(const JobShape& shape) {
   const std::int64_t made = shape.number_bytes();
   const std::int64_t sum = shape.parallelism.precision.gradient_bytes;

@@ -17,15 +17,15 @@ constexpr std::int64_t kWideGradient = 4;
 
 std::int64_t divided_up(std::int64_t count, std::int64_t parts) { return (count + parts - 1) / parts; }
 
-/// Whether it is the parameter `part` of the layer.
+/// Returns whether it is the parameter `part` of the layer.
 bool is_part(const LayerSpec& layer, const ParameterFacts& parameter, std::string_view part) {
   const std::string_view name = parameter.name;
   return name.size() == layer.name.size() + 1 + part.size() && name.starts_with(layer.name) && name.ends_with(part) &&
          name[layer.name.size()] == '.';
 }
 
-/// Whether tensor ranks divide the parameter: matrices and tables by rows, biases of rows with them. What is added
-/// after the sum over ranks (output biases, norms) and routers are whole on each.
+/// Returns whether tensor ranks divide the parameter: matrices and tables by rows, biases of rows with them. What is
+/// added after the sum over ranks (output biases, norms) and routers are whole on each.
 bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
   const auto named = [&](std::string_view part) { return is_part(layer, parameter, part); };
   switch (layer.kind) {
@@ -47,7 +47,7 @@ bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
   }
 }
 
-/// Of a tensor rank; rows of a table that do not divide are filled up.
+/// Counts the parameters of a tensor rank; rows of a table that do not divide are filled up.
 std::int64_t share_of(const ParameterFacts& parameter, std::int64_t ranks) {
   const std::int64_t count = parameter.count();
   const std::int64_t rows = parameter.shape.front();
@@ -118,15 +118,15 @@ DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobSh
 
 namespace {
 
-/// Bytes of the gradients that wait to be summed in a wider type: DeepSpeed's optimizer of bf16 drops those of all
-/// weights only when the next backward begins.
+/// Returns the bytes of the gradients that wait to be summed in a wider type: DeepSpeed's optimizer of bf16 drops those
+/// of all weights only when the next backward begins.
 std::int64_t unsummed_bytes(const Parallelism& job) {
   const std::int64_t made = job.precision.activation_bytes;
   const bool wider = job.precision.gradient_bytes > made;
   return job.weight_gradients == WeightGradients::kSummed && wider ? made : 0;
 }
 
-/// Parameters that have gradients and optimizer state: all, or those of the adapters.
+/// Returns the parameters that have gradients and optimizer state: all, or those of the adapters.
 DeviceParameters trained_parameters(std::span<const LayerSpec> layers, const JobShape& shape) {
   const Parallelism& job = shape.parallelism;
   if (job.adapter_rank == 0) return stage_parameters(layers, shape);
@@ -155,8 +155,8 @@ DeviceParameters cast_parameters(std::span<const LayerSpec> layers, const JobSha
   return sum;
 }
 
-/// Bytes that a cast weight has beyond those of one in 16 bits: its copies, instead of it where it is kept in no other
-/// way, or beside it.
+/// Returns the bytes that a cast weight has beyond those of one in 16 bits: its copies, instead of it where it is kept
+/// in no other way, or beside it.
 double cast_weight_bytes(const Parallelism& job) {
   if (job.format == MatrixFormat::kBf16) return 0;
   const FormatCosts& costs = format_costs(job.format);
@@ -178,7 +178,8 @@ std::int64_t ranks_of(const Parallelism& job, ZeroStage from) {
   return job.shard_ranks(from == ZeroStage::kGradients ? &ShardGroups::gradients : &ShardGroups::optimizer);
 }
 
-/// Of `each` bytes, over the ranks that ZeRO shards over from the stage `from` on, where they are `divided`.
+/// Counts bytes, `each` per parameter, over the ranks that ZeRO shards over from the stage `from` on, where they are
+/// `divided`.
 std::int64_t divided_bytes(const DeviceParameters& some, double each, const Parallelism& job, ZeroStage from,
                            bool divided) {
   const auto of = [each](std::int64_t count) { return std::llround(static_cast<double>(count) * each); };

@@ -17,12 +17,12 @@ struct DeviceParameters {
   std::int64_t all() const { return dense + expert; }
 };
 
-/// Of `layer`, also inside of residuals. A tied head holds a copy of its own.
+/// Counts the parameters of `layer`, also inside of residuals. A tied head holds a copy of its own.
 DeviceParameters device_parameters(const LayerSpec& layer, const JobShape& shape);
 
-/// Of the layers of a stage; a head tied to an embedding beside it has no copy.
+/// Counts the parameters of a stage; a head tied to an embedding beside it has no copy.
 DeviceParameters stage_parameters(std::span<const LayerSpec> layers, const JobShape& shape);
-/// The same where those of every layer are known.
+/// Counts the parameters of a stage from those of `each` layer.
 DeviceParameters stage_parameters(std::span<const LayerSpec> layers, std::span<const DeviceParameters> each);
 
 /// Nineteen of twenty published peaks of allocated memory are within this share of the predicted ones, and allocators
@@ -51,7 +51,7 @@ struct StageHolding {
   bool gathers = true;            ///< these layers are whole while they compute
 };
 
-/// The same where this and the stage's activations are known.
+/// Computes the memory of a stage whose holding and activations are known.
 StageMemory job_stage_memory(std::span<const LayerSpec> layers, const JobShape& shape, const HeldBeside& beside,
                              const StageHolding& holding, const StageActivations& activations);
 

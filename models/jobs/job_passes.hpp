@@ -17,15 +17,15 @@
 
 namespace plumb {
 
-/// Seconds of the passes of `layer`. `full`: its whole forward runs again.
+/// Returns the seconds of the passes of `layer`. `full`: its whole forward runs again.
 StageSeconds layer_seconds(const LayerSpec& layer, const JobShape& shape, const JobClock& clock, bool full);
 
-/// Whether every layer runs again as a whole.
+/// Returns whether every layer runs again as a whole.
 bool runs_all_again(const Parallelism& job);
 
-/// What all jobs have in common whose passes take and keep the same: unless gradients or weights are divided (ZeRO 2
-/// and 3, or layers that ZeRO 3 shards), the number of data ranks and the ZeRO stage change only updates, and what
-/// weights and state need. Where stashes wait is no matter of passes.
+/// Returns what all jobs have in common whose passes take and keep the same: unless gradients or weights are divided
+/// (ZeRO 2 and 3, or layers that ZeRO 3 shards), the number of data ranks and the ZeRO stage change only updates, and
+/// what weights and state need. Where stashes wait is no matter of passes.
 Parallelism with_same_passes(Parallelism job);
 
 /// How many of a stage's first layers are not like the others; `kByPolicy`: as the job says. Where it leaves them to
@@ -69,11 +69,11 @@ class JobPasses {
   const std::vector<LayerLeast>& least() const { return least_; }
   const std::vector<DeviceParameters>& parameters() const { return parameters_; }  ///< by layer
   const std::vector<Ticks>& layer_forward() const { return layer_forward_; }       ///< by layer
-  /// Of one data rank and microbatch.
+  /// Returns the FLOPs of one data rank and microbatch.
   double model_flops() const { return model_flops_; }
 
  private:
-  /// Of a layer, alone.
+  /// Seconds of one layer that runs alone.
   struct LayerSeconds {
     StageSeconds once;   ///< as the job says
     StageSeconds again;  ///< its whole forward runs again
@@ -88,7 +88,7 @@ class JobPasses {
   bool plain_chain_ = false;
   double model_flops_ = 0;
   std::vector<LayerSeconds> layers_;
-  std::vector<LayerSeconds> sharded_;  ///< the same where ZeRO 3 shards the layer; empty: stages have no such choice
+  std::vector<LayerSeconds> sharded_;  ///< seconds of layers that ZeRO 3 shards; empty: stages have no such choice
   std::vector<DeviceParameters> parameters_;
   std::vector<Ticks> layer_forward_;
   std::vector<LayerLeast> least_;

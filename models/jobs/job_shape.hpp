@@ -16,25 +16,25 @@ struct JobShape {
 
   JobShape(const Network& network, const Parallelism& job);
 
-  /// Tokens of a device in attention and MLP, and in norms and sums.
+  /// Returns the tokens of a device in attention and MLP, and in norms and sums.
   std::int64_t tokens() const { return samples * sequence / parallelism.context; }
   std::int64_t norm_tokens() const { return parallelism.sequence_parallel ? tokens() / parallelism.tensor : tokens(); }
   std::int64_t number_bytes() const { return parallelism.precision.activation_bytes; }
-  /// Bytes of `features` numbers for each of `count` tokens.
+  /// Returns the bytes of `features` numbers for each of `count` tokens.
   double bytes(std::int64_t count, std::int64_t features) const {
     return static_cast<double>(count) * static_cast<double>(features) * static_cast<double>(number_bytes());
   }
-  /// Bytes of the scores of attention on one device, with one byte each.
+  /// Returns the bytes of the scores of attention on one device, with one byte each.
   double scores(const LayerSpec& layer) const;
-  /// Tokens that a device sends to their experts: its part of a sequence that is divided, or all.
+  /// Returns the tokens that a device sends to their experts: its part of a sequence that is divided, or all.
   std::int64_t dispatched_tokens() const { return norm_tokens(); }
-  /// Copies of tokens that the experts of a device take, if it is the fullest one.
+  /// Returns the copies of tokens that the experts of a device take, if it is the fullest one.
   std::int64_t expert_tokens(const LayerSpec& layer) const;
-  /// Whether dropout keeps masks: as the job says, else in layers whose products have biases.
+  /// Returns whether dropout keeps masks: as the job says, else in layers whose products have biases.
   bool masks(const LayerSpec& layer) const;
 };
 
-/// Of the same job where layers are sharded as by ZeRO 3.
+/// Returns the shape of the job with layers sharded as by ZeRO 3.
 JobShape fully_sharded(JobShape shape);
 
 /// Its output goes through dropout before it is added.

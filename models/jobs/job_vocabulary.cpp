@@ -20,8 +20,9 @@ void add_loss(LayerKernels& kernels, const JobShape& shape, double logits) {
 
 }  // namespace
 
-/// Bytes of the gradient of a table: PyTorch makes the whole of it for every microbatch (`embedding_dense_backward`
-/// fills it with zeros), and then it is added to what earlier microbatches left, since no product makes it.
+/// Returns the bytes of the gradient of a table: PyTorch makes the whole of it for every microbatch
+/// (`embedding_dense_backward` fills it with zeros), and then it is added to what earlier microbatches left, since no
+/// product makes it.
 double table_gradient_bytes(const LayerSpec& layer, const JobShape& shape) {
   const auto rows = static_cast<double>((layer.vocabulary + shape.parallelism.tensor - 1) / shape.parallelism.tensor);
   const auto number = static_cast<double>(shape.number_bytes());
@@ -29,7 +30,7 @@ double table_gradient_bytes(const LayerSpec& layer, const JobShape& shape) {
   return rows * static_cast<double>(layer.width) * (number + number + added);
 }
 
-/// A table whose rows are divided over tensor ranks; positions are added, and the sum goes through dropout.
+/// Returns a table whose rows are divided over tensor ranks; positions are added, and the sum goes through dropout.
 LayerKernels embedding_kernels(const LayerSpec& layer, const JobShape& shape) {
   const double values = shape.bytes(shape.tokens(), layer.width);
   LayerKernels kernels;
@@ -73,8 +74,8 @@ LayerKernels head_kernels(const LayerSpec& layer, const JobShape& shape) {
   return kernels;
 }
 
-/// Two norms, the product that joins what comes in with the embedding of the next token, and the head once more. The
-/// joining product is whole on every tensor rank's part of the sequence.
+/// Returns two norms, the product that joins what comes in with the embedding of the next token, and the head once
+/// more. The joining product is whole on every tensor rank's part of the sequence.
 LayerKernels further_token_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tokens = shape.norm_tokens();
   const double values = shape.bytes(tokens, layer.width);

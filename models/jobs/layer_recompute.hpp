@@ -15,7 +15,7 @@ enum class ActivationRecompute : std::uint8_t {
   kNone,
   kSelective,  ///< scores and softmax of attention are computed again (Korthikanti et al. 2022)
   kFull,       ///< every layer keeps its input only and runs its forward again
-  kFitted,     ///< of every stage the first layers do, as many as counts say; without counts a stage takes the time of
+  kFitted,     ///< the first layers of every stage do, as many as counts say; without counts a stage takes the time of
                ///< `kNone` and the memory of `kFull`, which no counts are better than
 };
 
@@ -53,7 +53,7 @@ class RecomputeModules {
 struct LayerRecompute {
   ActivationRecompute all = ActivationRecompute::kNone;
   RecomputeModules modules{};
-  std::vector<std::int32_t> by_stage{};  ///< of `kFitted`: how many of the first layers of every stage
+  std::vector<std::int32_t> by_stage{};  ///< number of the first layers of every stage, for `kFitted`
 
   friend bool operator==(const LayerRecompute&, const LayerRecompute&) = default;
 };

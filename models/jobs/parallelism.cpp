@@ -17,7 +17,7 @@ void divides(const LayerSpec& layer, const char* degree, std::int64_t by, const 
   throw Error("layer '" + layer.name + "': " + degree + in_brackets(by) + " must divide " + what + in_brackets(size));
 }
 
-/// Whether a layer has experts, itself or inside.
+/// Returns whether a layer has experts, itself or inside.
 bool check_layer(const LayerSpec& layer, const Parallelism& job) {
   bool experts = layer.kind == LayerKind::kMoe;
   for (const LayerSpec& inner : layer.body) experts = check_layer(inner, job) || experts;

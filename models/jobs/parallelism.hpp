@@ -66,7 +66,7 @@ struct Parallelism {
   bool sequence_parallel = false;  ///< norms and dropout on 1/tensor of the tokens; reduce-scatter + all-gather
   ZeroStage zero = ZeroStage::kNone;
   ActivationRecompute recompute = ActivationRecompute::kNone;
-  std::int64_t recompute_layers = 0;  ///< of `kFull`: so many of the first transformer layers of a stage; 0: all
+  std::int64_t recompute_layers = 0;  ///< number of the first transformer layers of a stage, for `kFull`; 0: all
   std::int64_t microbatch_size = 0;   ///< samples of one data rank; 0: the network's
   std::int64_t sequence = 0;          ///< tokens per sample; 0: the network's
   Precision precision = kMixedPrecision;
@@ -94,19 +94,20 @@ struct Parallelism {
   bool blocking_launches = false;   ///< the host waits for every kernel that it starts (CUDA_LAUNCH_BLOCKING=1)
   CapturedGraphs captured{};
   GradientPasses gradient_passes{};
-  RecomputeModules modules{};                 ///< parts of a layer that run again, beside `recompute`
-  MatrixFormat format = MatrixFormat::kBf16;  ///< of the products of layers with weights, but for head and routers
-  bool formatted_head = false;                ///< the head's products are in `format`, too
-  bool low_precision_dispatch = false;        ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
-  std::int64_t adapter_rank = 0;  ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
-  LoraTargets adapter_targets{};  ///< what has adapters
-  ShardGroups shard_groups{};     ///< over which of the ranks with the same weights ZeRO shards
-  double gradient_share = 1;      ///< bytes of a gradient on its way to other ranks, relative to those of one that is
-                                  ///< not compressed
+  RecomputeModules modules{};  ///< parts of a layer that run again, beside `recompute`
+  MatrixFormat format =
+      MatrixFormat::kBf16;              ///< format of the products of layers with weights, but for head and routers
+  bool formatted_head = false;          ///< the head's products are in `format`, too
+  bool low_precision_dispatch = false;  ///< tokens travel to their experts in 8 bits (DeepSeek-V3)
+  std::int64_t adapter_rank = 0;        ///< only low-rank adapters (LoRA, Hu et al. 2021) are trained; 0: everything is
+  LoraTargets adapter_targets{};        ///< what has adapters
+  ShardGroups shard_groups{};           ///< over which of the ranks with the same weights ZeRO shards
+  double gradient_share = 1;  ///< bytes of a gradient on its way to other ranks, relative to those of one that is
+                              ///< not compressed
   /// Beside `zero` the first layers of every stage are sharded as by ZeRO 3, as many as counts say (OSDP). Without
   /// counts a stage has the passes of `zero`, and the memory and the update of ZeRO 3, than which no counts are better.
   bool zero_by_layer = false;
-  /// Of every stage some stashes are on the host between forward and backward, as counts say. Without counts a stage
+  /// Some stashes of every stage are on the host between forward and backward, as counts say. Without counts a stage
   /// keeps nothing, than which no counts are better.
   bool offload_by_stage = false;
   /// Bits of a number of an activation, and of its gradient, on the way between stages; 0: as they are computed.
@@ -115,27 +116,27 @@ struct Parallelism {
   double storage_bytes_per_s = 0;  ///< storage devices keep the state of the optimizer and update it, so many bytes a
                                    ///< second for every device of the job (Smart-Infinity); 0: devices do it themselves
 
-  /// Devices of one pipeline stage, of the largest where they are unlike.
+  /// Returns the devices of one pipeline stage, of the largest where they are unlike.
   std::int64_t devices_per_stage() const { return tensor * context * data; }
   bool has_unlike_tensor() const { return !tensor_by_place.empty(); }
   std::int64_t tensor_of(std::int32_t place) const {
     return has_unlike_tensor() ? tensor_by_place[static_cast<std::size_t>(place)] : tensor;
   }
   std::int64_t devices_of(std::int32_t place) const { return tensor_of(place) * context * data; }
-  /// Devices that hold the same dense weights.
+  /// Returns the devices that hold the same dense weights.
   std::int64_t replicas() const { return context * data; }
-  /// Of the groups of `shard_groups` for dense weights, where ZeRO shards what they are for.
+  /// Returns the size of a group of `shard_groups` for dense weights, where ZeRO shards what it is for.
   std::int64_t shard_ranks(std::int64_t ShardGroups::*part) const {
     return shard_groups.*part > 0 ? shard_groups.*part : replicas();
   }
-  /// Devices that divide one expert, and devices that hold the same part of the same experts.
+  /// Returns the devices that divide one expert, and devices that hold the same part of the same experts.
   std::int64_t expert_parts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
   std::int64_t expert_replicas() const { return devices_per_stage() / (expert_parts() * expert); }
-  /// Bytes of a weight on its way from the ranks that ZeRO keeps it on.
+  /// Returns the bytes of a weight on its way from the ranks that ZeRO keeps it on.
   double gathered_weight_bytes() const;
-  /// Bytes of an activation that tensor ranks gather for a product, relative to those of one in 16 bits.
+  /// Returns the bytes of an activation that tensor ranks gather for a product, relative to those of one in 16 bits.
   double gathered_share() const;
-  /// Tokens of the fullest expert rank, relative to the mean.
+  /// Returns the tokens of the fullest expert rank, relative to the mean.
   double expert_load() const { return expert_capacity > 0 ? expert_capacity : expert_imbalance; }
 
   friend bool operator==(const Parallelism&, const Parallelism&) = default;

@@ -12,7 +12,7 @@ struct ShardGroups {
   std::int64_t gradients = 0;
   std::int64_t optimizer = 0;
 
-  /// The same for all three.
+  /// Makes groups of one size for all three.
   static constexpr ShardGroups of(std::int64_t ranks) { return {ranks, ranks, ranks}; }
   bool any() const { return weights != 0 || gradients != 0 || optimizer != 0; }
   friend bool operator==(const ShardGroups&, const ShardGroups&) = default;

@@ -11,7 +11,7 @@ namespace plumb {
 struct StageChoices {
   std::vector<std::int32_t> recomputed{};  ///< its first transformer layers, so many, run again in the backward
   std::vector<std::int32_t> sharded{};     ///< its first layers of the network, so many, are sharded as by ZeRO 3
-  /// Of 100 microbatches so many leave their stash on the host between forward and backward.
+  /// Number of 100 microbatches whose stash is on the host between forward and backward, by stage.
   std::vector<std::int32_t> offloaded{};
   /// Its place in the pipeline, where places have unlike tensor degrees (`Parallelism::tensor_by_place`).
   std::vector<std::int32_t> places{};
@@ -26,7 +26,7 @@ inline std::string counts_text(const std::vector<std::int32_t>& counts) {
   return text;
 }
 
-/// Whether a stage has something of a choice.
+/// Returns whether a stage has something of a choice.
 inline bool chooses_some(const std::vector<std::int32_t>& counts) {
   return std::ranges::any_of(counts, [](std::int32_t count) { return count > 0; });
 }

@@ -31,7 +31,7 @@ std::vector<DeviceKind> kinds_of(const Cluster& cluster) {
   return kinds;
 }
 
-/// The degree by whose parts the values between two places are counted.
+/// Returns the degree by whose parts the values between two places are counted.
 std::int64_t degree_between(const Cluster& pipeline, const Parallelism& job, std::int32_t here, std::int32_t there) {
   const bool near = pipeline.node_of(here) == pipeline.node_of(there);
   const bool shared = near ? pipeline.intra_node.shared : pipeline.inter_node.shared;
@@ -80,7 +80,7 @@ void check_choices(const Parallelism& job, const Partition& partition, const Sta
   }
 }
 
-/// Of all devices, for each place.
+/// Returns the mean peak of a place, over all its devices.
 double mean_peak(const Cluster& cluster, const Parallelism& job) {
   double devices = 0;
   for (const std::int32_t tensor : job.tensor_by_place) devices += static_cast<double>(tensor * job.context * job.data);

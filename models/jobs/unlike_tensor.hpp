@@ -20,14 +20,14 @@ Parallelism with_tensor(Parallelism job, std::int64_t tensor);
 /// where all are alike.
 Parallelism with_tensor_by_place(Parallelism job, std::vector<std::int32_t> by_place);
 
-/// The tensor degrees of `job`, each once, ascending.
+/// Returns the tensor degrees of `job`, each once, ascending.
 std::vector<std::int64_t> tensor_degrees(const Parallelism& job);
 
 /// Divides the whole `cluster` into places: on devices of the k-th kind (speed, memory, rates), in the order in which
 /// kinds come first, with `by_kind[k]` tensor ranks. Devices that make up no whole place are left out.
 Parallelism divided_by_kind(const Cluster& cluster, Parallelism job, std::span<const std::int32_t> by_kind);
 
-/// How many kinds of devices there are.
+/// Returns how many kinds of devices there are.
 std::size_t count_device_kinds(const Cluster& cluster);
 
 /// Costs of a job whose places have unlike tensor degrees: those of every stage from the job that has the degree of its
@@ -43,7 +43,7 @@ std::size_t count_device_kinds(const Cluster& cluster);
 JobCosts unlike_job_costs(const Cluster& cluster, const Parallelism& job, const Partition& partition,
                           const StageChoices& choices, const std::function<JobCosts(std::int64_t tensor)>& costs_of);
 
-/// The same of stages that nobody has priced yet.
+/// Computes the costs of stages that nobody has priced yet.
 JobCosts unlike_job_costs(const Network& network, const Partition& partition, const JobMachine& machine,
                           const Parallelism& job, const StageChoices& choices);
 

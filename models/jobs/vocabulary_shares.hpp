@@ -9,15 +9,16 @@
 
 namespace plumb {
 
-/// The layers between embedding and head, which the stages of a vocabulary-parallel schedule hold. Throws `Error` for
-/// networks that do not begin with an embedding and end with a head.
+/// Returns the layers between embedding and head, which the stages of a vocabulary-parallel schedule hold. Throws
+/// `Error` for networks that do not begin with an embedding and end with a head.
 Network without_vocabulary(const Network& network);
 
 /// `network` with one of `shares` equal shares (rounded up) of the vocabulary's rows of its embedding and its head:
 /// what one device computes of it. Throws as `without_vocabulary` does.
 Network with_vocabulary_share(const Network& network, std::size_t shares);
 
-/// The cut of a network with embedding and head whose layers between these are cut as `layers` says: both stand alone.
+/// Returns the cut of a network with embedding and head whose layers between these are cut as `layers` says: both stand
+/// alone.
 Partition around_layers(const Partition& layers);
 
 /// Costs by stage of a schedule, from those of the chain "a share of the embedding, stages of layers, a share of the

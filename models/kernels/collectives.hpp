@@ -16,9 +16,9 @@ struct LinkRate {
 
 enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast };
 
-/// Seconds of a collective over `ranks` devices with one link each, every rank taking part with `bytes`: those that are
-/// reduced, that all have in the end (all-gather), that each had (reduce-scatter), that each sends in all (all-to-all).
-/// One rank: 0.
+/// Returns the seconds of a collective over `ranks` devices with one link each, every rank taking part with `bytes`:
+/// those that are reduced, that all have in the end (all-gather), that each had (reduce-scatter), that each sends in
+/// all (all-to-all). One rank: 0.
 ///
 ///     ring     all-reduce 2 (r-1) a + 2 (r-1)/r n/B;  gather, scatter, all-to-all (r-1) a + (r-1)/r n/B
 ///     tree     all-reduce 2 log2(r) a + 2 n/B;  broadcast log2(r) a + n/B  (double binary tree, pipelined)
@@ -45,8 +45,8 @@ struct DeviceGroup {
 /// devices of the node; a shared bus inside a node as well.
 DeviceGroup device_group(const Cluster& cluster, std::int64_t size, std::int64_t stride);
 
-/// Seconds of a collective of `group`, by the best of ring, tree and switch; over several nodes in steps: scatter
-/// inside, reduce between, gather inside (every device has 1/per_node of the bytes between nodes).
+/// Returns the seconds of a collective of `group`, by the best of ring, tree and switch; over several nodes in steps:
+/// scatter inside, reduce between, gather inside (every device has 1/per_node of the bytes between nodes).
 double collective_seconds(CollectiveOp op, const DeviceGroup& group, double bytes);
 
 }  // namespace plumb

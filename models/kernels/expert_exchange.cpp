@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-/// How many of `parts` equal parts of the experts the experts of a token lie in, on average.
+/// Returns how many of `parts` equal parts of the experts the experts of a token lie in, on average.
 double parts_hit(const ExpertExchange& exchange, std::int64_t parts) {
   const auto elsewhere = static_cast<double>(exchange.experts) * (1 - 1 / static_cast<double>(parts));
   double missed = 1;

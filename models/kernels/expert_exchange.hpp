@@ -9,7 +9,7 @@ namespace plumb {
 
 /// Tokens of one rank on their way to their experts, or back: the two take the same time.
 struct ExpertExchange {
-  double bytes = 0;         ///< of the rank's tokens, each counted once
+  double bytes = 0;         ///< bytes of the rank's tokens, each counted once
   std::int64_t copies = 1;  ///< experts that a token goes to
   std::int64_t experts = 1;
   Dispatcher dispatcher{};

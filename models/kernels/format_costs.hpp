@@ -8,7 +8,7 @@ namespace plumb {
 
 /// What a format of matrix products needs around them, beside its peak, as Transformer Engine's recipes do it.
 struct FormatCosts {
-  double number_bytes = 2;    ///< of one number with its part of the scales
+  double number_bytes = 2;    ///< bytes of one number with its part of the scales
   bool scans = false;         ///< the largest number of a tensor is looked for before it is cast (amax)
   bool maker_scans = false;   ///< norms and activations look for it while they write the tensor
   std::int32_t launches = 1;  ///< kernels of one cast

@@ -23,7 +23,7 @@ constexpr double kOddRowsShare = 0.32;
 
 double share_of_peak(double share) { return std::clamp(share, kSmallestShare, 1.0); }
 
-/// The share of work that full tiles and full waves do.
+/// Returns the share of work that full tiles and full waves do.
 double quantised(const KernelRates& rates, const ProductShape& shape) {
   const auto rows = static_cast<double>((shape.m + rates.tile_m - 1) / rates.tile_m);
   const auto columns = static_cast<double>((shape.n + rates.tile_n - 1) / rates.tile_n);
@@ -48,7 +48,7 @@ double modelled(const KernelRates& rates, const AttentionShape& shape) {
   return share_of_peak(most * rows / (rows + rates.attention_half_rows));
 }
 
-/// Whether a measured shape says something about another one.
+/// Returns whether a measured shape says something about another one.
 bool comparable(const ProductShape& a, const ProductShape& b) {
   return a.pass == b.pass && a.format == b.format && (a.count > 1) == (b.count > 1);
 }
@@ -70,7 +70,7 @@ double doublings(std::int64_t a, std::int64_t b) {
   return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
 }
 
-/// The measured group of the same kind, inside a node or beyond it, whose size is nearest.
+/// Returns the measured group of the same kind, inside a node or beyond it, whose size is nearest.
 const CollectivePoint* nearest_group(const KernelRates& rates, CollectiveOp op, const DeviceGroup& group) {
   const CollectivePoint* nearest = nullptr;
   double least = std::numeric_limits<double>::infinity();

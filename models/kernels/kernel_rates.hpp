@@ -71,7 +71,7 @@ struct KernelRates {
   std::int64_t host_ns = 0;  ///< the host needs this to start one kernel; a device waits when the host cannot keep up
   std::int64_t collective_ns = 0;  ///< a collective takes this long besides the link model
   std::int64_t update_ns = 0;      ///< an update takes this long besides its work
-  double memory_reserve = 0.05;    ///< of what is allocated: fragmentation of the caching allocator
+  double memory_reserve = 0.05;    ///< share of what is allocated: fragmentation of the caching allocator
   std::int64_t context_bytes = 0;  ///< driver context and modules
   std::int64_t library_bytes = 0;  ///< workspaces of libraries and buffers of communicators
   /// Workspace of matrix products that PyTorch and Transformer Engine take from the allocator: 32 MiB each from Hopper
@@ -87,11 +87,11 @@ struct KernelRates {
   double memory_share(Movement movement) const { return memory_shares[static_cast<std::size_t>(movement)]; }
   void set_memory_shares(double share) { memory_shares.fill(share); }
   double peak(MatrixFormat format) const { return peaks[static_cast<std::size_t>(format)]; }
-  /// Whether the device multiplies in this format: faster than in 16 bits, or nothing is known of it.
+  /// Returns whether the device multiplies in this format: faster than in 16 bits, or nothing is known of it.
   bool has_format(MatrixFormat format) const;
 
-  /// Seconds of a collective of `group`, whose links are those of the cluster; 0 for one rank, and where nothing is
-  /// sent.
+  /// Returns the seconds of a collective of `group`, whose links are those of the cluster; 0 for one rank, and where
+  /// nothing is sent.
   double collective_s(CollectiveOp op, const DeviceGroup& group, double bytes) const;
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;

@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 3> kBasisNames{"assumed", "fitted", "meas
 constexpr std::array<std::string_view, 5> kCollectiveNames{"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
                                                            "broadcast"};
 
-/// The position of a value among `names`.
+/// Returns the position of a value among `names`.
 std::size_t choice_of(const JsonValue& value, std::span<const std::string_view> names) {
   const auto found = std::ranges::find(names, value.text());
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
@@ -222,7 +222,7 @@ std::string lines_of(std::string_view key, const std::vector<Point>& points) {
   return points.empty() ? text : ",\n  \"" + std::string(key) + "\": [" + text + "\n  ]";
 }
 
-/// What a document begins with that is like a preset of another device.
+/// Returns what a document begins with that is like a preset of another device.
 KernelRates begun_like(const JsonValue& like) {
   std::vector<std::string_view> names;
   for (const Preset& preset : device_presets()) {

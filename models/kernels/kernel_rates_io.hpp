@@ -13,7 +13,7 @@ namespace plumb {
 KernelRates kernel_rates_from_json(std::string_view text, std::string_view file_name);
 std::string kernel_rates_to_json(const KernelRates& rates);
 
-/// The built-in rates of the type whose name `device.name` begins with; if there are none, rates made of the
+/// Returns the built-in rates of the type whose name `device.name` begins with; if there are none, rates made of the
 /// efficiencies of the device itself.
 KernelRates kernel_rates_of(const DeviceSpec& device);
 

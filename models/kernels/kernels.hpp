@@ -23,7 +23,7 @@ enum class GroupAxis : std::uint8_t {
   kGradientShards,   ///< gradients
   kOptimizerShards,  ///< optimizer state
   kWeightParts,      ///< ranks that update parts of the same shard of weights
-  kGradientParts,    ///< of gradients
+  kGradientParts,    ///< parts of gradients
   kShardCopies,      ///< ranks with the same shard of optimizer state
   kExpertCopies
 };
@@ -79,8 +79,8 @@ struct PassKernels {
 
   /// Operands and result of 16 bits, each moved once.
   void gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t count = 1);
-  /// As above for any shape; with `accumulated_bytes` the result is added to numbers of so many bytes each, which the
-  /// product reads and writes (the epilogue of a weight gradient: no kernel of its own).
+  /// Adds a product of any shape. With `accumulated_bytes` its result is added to numbers of so many bytes each, which
+  /// the product reads and writes (the epilogue of a weight gradient: no kernel of its own).
   void product(const ProductShape& shape, std::int64_t accumulated_bytes = 0);
   void attention(const AttentionShape& shape, double flops, double bytes, std::int32_t launches);
   void memory(double bytes, std::int32_t launches = 1, Movement movement = Movement::kElementwise);

@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// What an answer stands on, in one clause, with the error to expect: "rates measured on B200; expected error 4 %",
-/// "rates fitted to 118 measured steps; ...", or a warning that they are assumptions.
+/// Returns what an answer stands on, in one clause, with the error to expect: "rates measured on B200; expected error 4
+/// %", "rates fitted to 118 measured steps; ...", or a warning that they are assumptions.
 std::string rates_text(const KernelRates& rates);
 
 /// Said behind it where nothing is known of the format that products are asked in: "; whether V100 multiplies in fp8 is

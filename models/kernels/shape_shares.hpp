@@ -55,7 +55,8 @@ struct GemmPoint {
   friend bool operator==(const GemmPoint&, const GemmPoint&) = default;
 };
 
-/// As above; FLOPs are those of the mask (half of rows x columns where it is causal).
+/// What was measured of attention: the share of the peak that it reached. FLOPs are those of the mask (half of rows x
+/// columns where it is causal).
 struct AttentionPoint {
   AttentionShape shape;
   double efficiency = 0;
@@ -70,8 +71,9 @@ struct Deviation {
   double log_ratio = 0;
 };
 
-/// The factor on the model's share: the deviations' mean, weighted by the inverse square of their distances, drawn
-/// towards 1 with the distance of the nearest (Shepard's interpolation against a model). On a point it is the point.
+/// Returns the factor on the model's share: the deviations' mean, weighted by the inverse square of their distances,
+/// drawn towards 1 with the distance of the nearest (Shepard's interpolation against a model). On a point it is the
+/// point.
 double table_factor(std::span<const Deviation> deviations);
 
 /// Euclidean distance of two shapes in doublings of their sizes.

@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<ShellWord>;
 
-constexpr std::size_t kLeastOptions = 3;  ///< of what counts as a launch
+constexpr std::size_t kLeastOptions = 3;  ///< fewest options of what counts as a launch
 
 bool is_option(std::string_view word) {
   return word.size() > 2 && word.starts_with("--") && word[2] != '-' && word[2] != ' ' && word[2] != '=';
@@ -23,7 +23,7 @@ std::size_t option_count(const Words& words) {
       std::ranges::count_if(words, [](const ShellWord& word) { return is_option(word.text); }));
 }
 
-/// Where the training program stands; the number of words where there is none.
+/// Returns where the training program stands; the number of words where there is none.
 std::size_t program_at(const Words& words) {
   for (std::size_t k = 0; k < words.size(); ++k) {
     const std::string& text = words[k].text;
@@ -51,7 +51,7 @@ void add_inner_commands(const Words& words, const std::string& name, const Shell
   }
 }
 
-/// The words of all variables that hold options, where no command uses them.
+/// Returns the words of all variables that hold options, where no command uses them.
 Words options_of_variables(const ShellValues& values) {
   Words words;
   for (const auto& [name, value] : values.all()) {

@@ -16,13 +16,13 @@ namespace plumb {
 struct LaunchCommand {
   Settings settings;
   std::string program;                       ///< "pretrain_gpt.py"; empty: the file holds options alone
-  std::map<std::string, std::string> files;  ///< that the script writes, by name
+  std::map<std::string, std::string> files;  ///< files that the script writes, by name
   bool blocking_launches = false;            ///< CUDA_LAUNCH_BLOCKING=1: the host waits for every kernel
   std::vector<LaunchNote> notes;
   ShellValues variables;  ///< when the script ends
 };
 
-/// The launch with the most options among the commands of a script. `given` are its variables
+/// Returns the launch with the most options among the commands of a script. `given` are its variables
 /// and arguments ("1", "2", "@", "#") when it begins. Throws `Error` with the place for a script that cannot be
 /// followed, and for one that launches nothing.
 LaunchCommand launch_command(std::string_view script, const std::string& name, const ShellValues& given,

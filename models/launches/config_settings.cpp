@@ -140,7 +140,7 @@ class ConfigWalk {
     return list != nullptr ? joined_texts(*list) : "[...]";
   }
 
-  /// The texts of a list in a list, with commas between them.
+  /// Returns the texts of a list in a list, with commas between them.
   static std::string joined_texts(const toml::array& list) {
     std::string text;
     for (const toml::node& one : list) {

@@ -7,8 +7,9 @@
 
 namespace plumb {
 
-/// The values of a configuration, by the keys that lead to them, joined by '.' ("training.seq_len"). Each throws
-/// `Error` with the line for a text that is not of its format, and for one with more than 100,000 values or 64 levels.
+/// Returns the values of a configuration, by the keys that lead to them, joined by '.' ("training.seq_len"). Each
+/// throws `Error` with the line for a text that is not of its format, and for one with more than 100,000 values or 64
+/// levels.
 Settings settings_of_toml(std::string_view text, const std::string& name);
 Settings settings_of_json(std::string_view text, const std::string& name);
 /// By their last keys alone ("tensor_model_parallel_size"), as the systems that are configured in YAML name each value

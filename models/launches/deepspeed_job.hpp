@@ -10,7 +10,7 @@ namespace plumb {
 /// (deepspeed/runtime/engine.py, `_do_optimizer_sanity_check`).
 void run_by_deepspeed(bool bf16, LaunchJob& job);
 
-/// The job of a DeepSpeed configuration: batches, ZeRO, precision, pipeline. It says nothing of the network.
+/// Returns the job of a DeepSpeed configuration: batches, ZeRO, precision, pipeline. It says nothing of the network.
 LaunchJob deepspeed_job(const Settings& settings);
 
 }  // namespace plumb

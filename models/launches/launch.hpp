@@ -42,20 +42,20 @@ struct LaunchJob {
   std::map<std::string, std::string> schedule_options{};
   bool hides_messages = true;     ///< between stages, where a rank has several (Megatron-LM: `overlap_p2p_comm`)
   bool half = false;              ///< 16 bits are fp16, which costs what bf16 costs
-  std::string schedule_file{};    ///< that says the order instead, named as in the launch file; empty: none
-  Partition partition{};          ///< of `network`; without bounds: not known before the network is
+  std::string schedule_file{};    ///< file that says the order instead, named as in the launch file; empty: none
+  Partition partition{};          ///< partition of `network`; without bounds: not known before the network is
   std::int64_t batch = 0;         ///< samples of a step; 0: `accumulation` says it
   std::int64_t accumulation = 0;  ///< microbatches of a step and rank; 0: `batch` says it
   bool batch_assumed = false;     ///< nobody said either: one microbatch of every rank
-  std::int64_t nodes = 0;         ///< of the job; 0: not said
+  std::int64_t nodes = 0;         ///< nodes of the job; 0: not said
   std::int64_t per_node = 0;      ///< devices of a node; 0: not said
-  std::int64_t data_ranks = 0;    ///< that degrees or the samples of a step say; 0: they do not
-  std::int64_t microbatches = 0;  ///< of a step; 0 before `place_launch`
+  std::int64_t data_ranks = 0;    ///< data ranks that degrees or the samples of a step say; 0: they do not
+  std::int64_t microbatches = 0;  ///< microbatches of a step; 0 before `place_launch`
   std::vector<LaunchNote> notes{};
 
-  /// Ranks that hold one copy of the model; 2^40 for more.
+  /// Returns the ranks that hold one copy of the model; 2^40 for more.
   std::int64_t model_ranks() const;
-  /// Devices that the file says, as nodes, by its degrees or by its samples; 0: it does not; 2^40 for more.
+  /// Returns the devices that the file says, as nodes, by its degrees or by its samples; 0: it does not; 2^40 for more.
   std::int64_t devices() const;
   void note(LaunchNote::Kind kind, std::string text) { notes.push_back({kind, std::move(text)}); }
 };
@@ -63,7 +63,8 @@ struct LaunchJob {
 /// Notes that the optimizer is priced as Adam, where `name` is that of another one.
 void note_other_optimizer(std::string_view name, LaunchJob& job);
 
-/// Whether a name ends as a launch script or a configuration does (.json is that of many documents, and is none).
+/// Returns whether a name ends as a launch script or a configuration does (.json is that of many documents, and is
+/// none).
 bool is_launch_path(std::string_view name);
 
 /// Spreads `job` over `devices`: sets the data degree and the microbatches of a step. Throws `Error` where they are no

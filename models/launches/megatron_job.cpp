@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
 
-/// Whether Megatron-DeepSpeed runs it.
+/// Returns whether Megatron-DeepSpeed runs it.
 bool runs_deepspeed(const Settings& settings) { return settings.has("deepspeed") || settings.has("deepspeed_config"); }
 
 std::int64_t degree(const Settings& settings, std::string_view name) {
@@ -56,7 +56,7 @@ void set_degrees(const Settings& settings, LaunchJob& job) {
   }
 }
 
-/// A scaling recipe by any of the names that the systems of this family give it.
+/// Returns a scaling recipe by any of the names that the systems of this family give it.
 MatrixFormat recipe_of(const Settings& settings) {
   const std::string recipe = setting_name(settings.text("fp8_recipe", "delayed"));
   if (recipe == "delayed") return MatrixFormat::kFp8;
@@ -253,7 +253,7 @@ void set_schedule(const Settings& settings, LaunchJob& job) {
   if (job.parallelism.overlap_experts) job.schedule_options["ahead"] = "1";
 }
 
-/// Units of every stage.
+/// Returns the units of every stage.
 std::vector<std::int64_t> stage_units(const Settings& settings, std::int64_t units, LaunchJob& job) {
   if (job.runtime != "deepspeed" || job.chunks > 1 || settings.has("pipeline_model_parallel_layout"))
     return megatron_stage_units(settings, units, job.pipeline, job.chunks);

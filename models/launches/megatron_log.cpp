@@ -8,7 +8,7 @@ namespace plumb {
 namespace {
 
 constexpr std::string_view kDots = " ..";
-constexpr std::size_t kLeastLines = 3;  ///< of a block
+constexpr std::size_t kLeastLines = 3;  ///< fewest lines of a block
 
 /// Name and value of "  name ........ value", whatever stands before the name ("0: ", a time).
 std::optional<std::pair<std::string, std::string>> argument_of(std::string_view line) {

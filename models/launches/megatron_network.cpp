@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostDecoders = 4096;
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 30;
-constexpr double kLeastRotaryFactor = 1e-6;  ///< of rotary positions
+constexpr double kLeastRotaryFactor = 1e-6;  ///< smallest factor of rotary positions
 constexpr double kMostRotaryFactor = 1e12;
 
 /// Sizes are bounded, so that products of them can be counted.
@@ -26,7 +26,7 @@ std::int64_t size_of(const Settings& settings, std::string_view name, std::int64
 }
 
 struct KnownVocabulary {
-  std::string_view in_name;  ///< of the tokenizer, or its path, in lower case
+  std::string_view in_name;  ///< part of the name or path of the tokenizer, in lower case
   std::int64_t size = 0;
 };
 
@@ -76,7 +76,7 @@ std::string tokenizer_text(const Settings& settings) {
   return text;
 }
 
-/// Rows of the table before it is padded.
+/// Returns the rows of the table before it is padded.
 std::int64_t plain_vocabulary(const Settings& settings, LaunchJob& job) {
   if (settings.has("vocab_size")) return size_of(settings, "vocab_size", 0);
   const std::string text = tokenizer_text(settings);
@@ -314,7 +314,7 @@ std::vector<bool> sparse_layers(const Settings& settings, std::int64_t layers, b
   return sparse;
 }
 
-/// Letters of a pattern of layers, without the marks of stages and the part for further tokens.
+/// Returns the letters of a pattern of layers, without the marks of stages and the part for further tokens.
 std::string pattern_letters(const Settings& settings) {
   std::string text = settings.text("hybrid_layer_pattern", "");
   text = text.substr(0, text.find('/'));

@@ -20,7 +20,7 @@ std::size_t repeat_count(std::string_view text, std::size_t& at) {
   return error == std::errc{} && count <= kLongestLayout ? count : 0;
 }
 
-/// A layout as a list of lists of names, [["embedding","decoder"],["decoder","loss"]], in letters.
+/// Returns a layout as a list of lists of names, [["embedding","decoder"],["decoder","loss"]], in letters.
 std::string in_letters(std::string_view layout) {
   std::string letters;
   std::string word;

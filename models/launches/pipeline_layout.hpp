@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// A value of Megatron-LM's --pipeline-model-parallel-layout written out: commas go, then every ( ... )*n, then every
-/// letter with *n. Empty when that cannot be done.
+/// Returns a value of Megatron-LM's --pipeline-model-parallel-layout written out: commas go, then every ( ... )*n, then
+/// every letter with *n. Empty when that cannot be done.
 std::string written_out_layout(std::string layout);
 
 /// A network as runtimes cut it: what stands before the units, the units (transformer layers and further-token
@@ -22,18 +22,18 @@ struct PipelineUnits {
   std::size_t behind = 2;
 };
 
-/// Units of every stage, by the options of Megatron-LM in `settings`: a layout, numbers of the first and last stage,
-/// embedding and loss that count as a layer, or the same for all. Throws `Error` for what Megatron refuses.
+/// Returns the units of every stage, by the options of Megatron-LM in `settings`: a layout, numbers of the first and
+/// last stage, embedding and loss that count as a layer, or the same for all. Throws `Error` for what Megatron refuses.
 std::vector<std::int64_t> megatron_stage_units(const Settings& settings, std::int64_t units, std::int64_t pipeline,
                                                std::int64_t chunks);
-/// The same as DeepSpeed's partition method "type:transformer" cuts: as evenly as possible, larger stages first (its
+/// Cuts as DeepSpeed's partition method "type:transformer": as evenly as possible, larger stages first (its
 /// `partition_balanced`; releases of 2022 fill all stages but the last); "type:transformer|embedding" counts embedding
 /// and head as a layer each. Throws `Error` where a stage would have no layer.
 std::vector<std::int64_t> deepspeed_stage_units(const Settings& settings, std::int64_t units, std::int64_t pipeline);
-/// Stages of a rank, by whichever option says it. Throws `Error`.
+/// Returns the stages of a rank, by whichever option says it. Throws `Error`.
 std::int64_t megatron_chunks(const Settings& settings, std::int64_t units, std::int64_t pipeline);
 
-/// The cut into stages of so many units.
+/// Returns the cut into stages of so many units.
 Partition cut_at_units(const PipelineUnits& network, const std::vector<std::int64_t>& stages);
 
 }  // namespace plumb

@@ -61,7 +61,8 @@ void check_variables(const LaunchContext& context, const std::string& name,
   }
 }
 
-/// Values that a configuration takes of its environment; returns the names of all variables that it asks for.
+/// Returns the values that a configuration takes of its environment; returns the names of all variables that it asks
+/// for.
 std::set<std::string, std::less<>> set_environment(const LaunchContext& context, Settings& settings) {
   std::set<std::string, std::less<>> asked;
   for (const auto& [name, setting] : std::map(settings.all().begin(), settings.all().end())) {
@@ -74,7 +75,8 @@ std::set<std::string, std::less<>> set_environment(const LaunchContext& context,
   return asked;
 }
 
-/// The setting that `name` means: as it is, or the only one of the file that has it behind the names of its tables.
+/// Returns the setting that `name` means: as it is, or the only one of the file that has it behind the names of its
+/// tables.
 std::string meant_setting(const std::string& name, const Settings& settings) {
   std::string meant = name;
   std::size_t found = settings.all().contains(name) ? 2 : 0;

@@ -150,7 +150,7 @@ void Settings::refuse_given(std::string_view name) const {
   }
   const std::string leaf = "." + std::string(name);
   std::string nearest = nearest_name(name, known);
-  // The same name in a table of the file is nearer than any that is spelled alike.
+  // An equal name in another table of the file is nearer than any that is spelled alike.
   for (const std::string_view other : known) {
     if (!other.ends_with(leaf)) continue;
     const std::string_view table = other.substr(0, other.size() - leaf.size() + 1);

@@ -43,15 +43,15 @@ class Settings {
   std::string text(std::string_view name, std::string_view otherwise = "") const;
   /// From `least` to 2^53.
   std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t least = 1) const;
-  /// The same, and it must be given; `what` says what it is.
+  /// Reads a whole number that must be given; `what` says what it is.
   std::int64_t required(std::string_view name, std::string_view what) const;
   double real(std::string_view name, double otherwise) const;
-  /// All words of the value.
+  /// Returns all words of the value.
   std::vector<std::string> list(std::string_view name) const;
 
   /// "train.sh:12: num_layers: expected a whole number, found 'x'".
   [[noreturn]] void fail(std::string_view name, std::string_view message) const;
-  /// Names that no function above was asked for, in their order.
+  /// Returns the names that no function above was asked for, in their order.
   std::vector<std::string> unread() const;
   /// Throws `Error` with the nearest name that was asked for, where the caller gave `name`.
   void refuse_given(std::string_view name) const;
@@ -67,7 +67,7 @@ class Settings {
 
 /// "--Num-Layers" and "num_layers" are both "num_layers".
 std::string setting_name(std::string_view name);
-/// The first thing in `text` that its file does not define; empty: all is known.
+/// Returns the first thing in `text` that its file does not define; empty: all is known.
 std::string unknown_in(std::string_view text);
 
 }  // namespace plumb

@@ -21,7 +21,7 @@ std::string known_part(std::string_view word) {
   return text;
 }
 
-/// Whether the output of a command is part of it.
+/// Returns whether the output of a command is part of it.
 bool holds_output(std::string_view word) { return unknown_in(word).find_first_of("$`") != std::string::npos; }
 
 std::optional<std::int64_t> whole_of(std::string_view text) {

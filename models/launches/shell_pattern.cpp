@@ -12,7 +12,7 @@ struct PatternItem {
   enum class Kind : std::uint8_t { kLetter, kAny, kMany, kOneOf, kNoneOf };
 
   Kind kind = Kind::kLetter;
-  std::string_view letters;  ///< of kOneOf and kNoneOf as they are written, "a-z_"
+  std::string_view letters;  ///< letters of kOneOf and kNoneOf as they are written, "a-z_"
 
   bool takes(char letter) const {
     if (kind == Kind::kLetter) return letters[0] == letter;
@@ -58,10 +58,10 @@ class PatternMatch {
  public:
   PatternMatch(const PatternItems& items, ShellWork& work) : items_(items), work_(work) { reach(0, next_); }
 
-  /// Whether what was read so far is what the pattern describes.
+  /// Returns whether what was read so far is what the pattern describes.
   bool complete() const { return !next_.empty() && next_.back() == items_.size(); }
 
-  /// Whether any text that begins with what was read so far can be.
+  /// Returns whether any text that begins with what was read so far can be.
   bool read(char letter) {
     std::vector<std::size_t> after;
     for (const std::size_t at : next_) {

@@ -79,7 +79,7 @@ class ShellFollower {
     run.not_followed.push_back(std::to_string(line) + ": " + what);
   }
 
-  /// Commands up to one of the words `ends`, which is left standing.
+  /// Returns the commands up to one of the words `ends`, which is left standing.
   std::optional<bool> list(bool live, Ends ends) {
     std::optional<bool> status = true;
     while (here() != nullptr) {
@@ -94,7 +94,7 @@ class ShellFollower {
     return status;
   }
 
-  /// Commands joined by && and ||.
+  /// Returns the commands joined by && and ||.
   std::optional<bool> chain(bool live) {
     std::optional<bool> status = pipeline(live);
     while (is_operator("&&") || is_operator("||")) {

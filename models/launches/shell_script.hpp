@@ -20,8 +20,8 @@ struct ShellWord {
 
 /// What a script comes to when it is followed without running anything.
 struct ShellRun {
-  std::vector<std::vector<ShellWord>> commands;  ///< that would have run, in their order
-  std::map<std::string, std::string> files;      ///< that it would have written from its own text
+  std::vector<std::vector<ShellWord>> commands;  ///< commands that would have run, in their order
+  std::map<std::string, std::string> files;      ///< files that it would have written from its own text
   std::vector<std::string> not_followed;         ///< "12: if [ -f x ]"
   ShellValues values;                            ///< at its end
 };

@@ -21,19 +21,19 @@ struct ShellToken {
   };
 
   Kind kind = Kind::kWord;
-  std::string text;  ///< of words with their quotes
+  std::string text;  ///< text of words with their quotes
   std::size_t line = 1;
   bool quoted = false;
 };
 
-/// The tokens of a script in the language of bash; comments are left out. Throws `Error` with `name` and the line for a
-/// quote or bracket that does not end.
+/// Returns the tokens of a script in the language of bash; comments are left out. Throws `Error` with `name` and the
+/// line for a quote or bracket that does not end.
 std::vector<ShellToken> shell_tokens(std::string_view script, const std::string& name, std::size_t first_line = 1);
 
 /// Behind what begins at `at` with a quote, "${", "$(" or "`"; `at` itself where nothing begins; npos: it does not end.
 std::size_t shell_unit_end(std::string_view text, std::size_t at);
 
-/// Whether `text` can be the name of a variable.
+/// Returns whether `text` can be the name of a variable.
 bool is_shell_name(std::string_view text);
 
 /// NAME of "NAME=..." or "NAME+=...", and where its value begins.

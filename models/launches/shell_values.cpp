@@ -111,7 +111,7 @@ class ShellExpansion {
     return at + 2;
   }
 
-  /// What begins with a dollar at `at`; `end` is behind it where it has brackets.
+  /// Returns what begins with a dollar at `at`; `end` is behind it where it has brackets.
   std::size_t dollar(std::string_view token, std::size_t at, std::size_t end, bool quoted) {
     if (end > at) {
       const std::string_view inside = token.substr(at + 2, end - at - 3);
@@ -143,7 +143,7 @@ class ShellExpansion {
     return last;
   }
 
-  /// The first variable of an expression that has no value, or the expression.
+  /// Returns the first variable of an expression that has no value, or the expression.
   std::string unknown_part(std::string_view expression) const {
     for (std::size_t at = 0; at < expression.size();) {
       std::size_t end = at;
@@ -158,8 +158,8 @@ class ShellExpansion {
     return "$(" + std::string(expression) + ")";
   }
 
-  /// What a command would print: known of `expr` and `echo`, and of `pwd` and `dirname`, as scripts name their own
-  /// folder.
+  /// Returns what a command would print: known of `expr` and `echo`, and of `pwd` and `dirname`, as scripts name their
+  /// own folder.
   std::string output_of(std::string_view command) {
     const std::size_t begin = std::min(command.find_first_not_of(' '), command.size());
     const std::string_view rest = command.substr(begin);

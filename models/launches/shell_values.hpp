@@ -26,24 +26,24 @@ class ShellValues {
   void give(std::string_view name, Words words);
   void append(std::string_view name, const Words& words, bool to_array);
   void unset(std::string_view name);
-  /// The value, which is not defined afterwards.
+  /// Returns the value, which is not defined afterwards.
   std::optional<Words> take(std::string_view name);
   const Words* find(std::string_view name) const;
   const std::map<std::string, Words, std::less<>>& all() const { return values_; }
-  /// Whether `find` was asked for it, before anything else was set in place of what was given.
+  /// Returns whether `find` was asked for it, before anything else was set in place of what was given.
   bool uses(std::string_view name) const { return asked_->contains(name) && !lost_.contains(name); }
-  /// All names that `find` of this object or of a copy was asked for.
+  /// Returns all names that `find` of this object or of a copy was asked for.
   const std::set<std::string, std::less<>>& asked() const { return *asked_; }
-  /// Letters of all names and values, and a letter per word.
+  /// Returns the letters of all names and values, and a letter per word.
   std::size_t size() const;
 
-  /// What following the script has cost. When it is exhausted, words come to less than they would.
+  /// Returns what following the script has cost. When it is exhausted, words come to less than they would.
   ShellWork& work() const { return work_; }
 
-  /// The words that a token becomes: quotes go, variables and arithmetic are replaced, and what is not quoted falls
-  /// into words at spaces. Nothing is run: what `$(...)` prints is not known.
+  /// Returns the words that a token becomes: quotes go, variables and arithmetic are replaced, and what is not quoted
+  /// falls into words at spaces. Nothing is run: what `$(...)` prints is not known.
   Words expanded(std::string_view token) const;
-  /// The same without falling into words: what an assignment takes.
+  /// Expands `token` without falling into words: what an assignment takes.
   std::string joined(std::string_view token) const;
 
  private:
@@ -54,11 +54,11 @@ class ShellValues {
   mutable ShellWork work_;
 };
 
-/// The value of `expression` (as in `$(( ))`); none where something in it is not known or it is no arithmetic.
+/// Returns the value of `expression` (as in `$(( ))`); none where something in it is not known or it is no arithmetic.
 std::optional<std::int64_t> shell_arithmetic(std::string_view expression, const ShellValues& values);
 
-/// What a condition in the words of `[ ]`, `[[ ]]` or `test` comes to; none where that is not known: files, and values
-/// that the script does not define but for being empty.
+/// Returns what a condition in the words of `[ ]`, `[[ ]]` or `test` comes to; none where that is not known: files, and
+/// values that the script does not define but for being empty.
 std::optional<bool> shell_condition(const std::vector<std::string>& words, ShellWork& work);
 
 }  // namespace plumb

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kModelParts = "parallelism.module_fqns_per_model_part";
 
-/// The value of the first of `names` that is given: newer names come first.
+/// Returns the value of the first of `names` that is given: newer names come first.
 std::string first_of(const Settings& settings, std::initializer_list<std::string_view> names) {
   std::string found;
   for (const std::string_view name : names) {

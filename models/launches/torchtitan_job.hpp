@@ -5,8 +5,8 @@
 
 namespace plumb {
 
-/// The job that torchtitan trains with a configuration in TOML, with its present keys (`parallelism`) and its older
-/// ones (`experimental`, `training.batch_size`). Throws `Error` with the place of a value that is wrong.
+/// Returns the job that torchtitan trains with a configuration in TOML, with its present keys (`parallelism`) and its
+/// older ones (`experimental`, `training.batch_size`). Throws `Error` with the place of a value that is wrong.
 LaunchJob torchtitan_job(const Settings& settings);
 
 }  // namespace plumb

@@ -14,10 +14,11 @@ struct TitanModel {
   std::string flavor;
 };
 
-/// The network that a configuration names; none: torchtitan's tables of Llama 3, Qwen3 and DeepSeek-V3 do not have it.
+/// Returns the network that a configuration names; none: torchtitan's tables of Llama 3, Qwen3 and DeepSeek-V3 do not
+/// have it.
 std::optional<Network> titan_network(const Settings& settings, const LaunchJob& job);
 
-/// The names of `network`, with whatever number of tokens; none: the tables do not have it.
+/// Returns the names of `network`, with whatever number of tokens; none: the tables do not have it.
 std::optional<TitanModel> titan_model_of(const Network& network);
 
 }  // namespace plumb

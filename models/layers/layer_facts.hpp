@@ -17,7 +17,7 @@ struct ParameterFacts {
   bool frozen = false;              ///< no update changes it: without gradient and optimizer state, and shared
   bool tied = false;                ///< a further copy of the embedding's weight (a tied head)
   double initial_mean = 0;
-  double initial_deviation = 0;  ///< of a normal distribution; 0: the mean itself
+  double initial_deviation = 0;  ///< deviation of a normal distribution; 0: the mean itself
 
   std::int64_t count() const;
   friend bool operator==(const ParameterFacts&, const ParameterFacts&) = default;
@@ -45,14 +45,14 @@ struct LayerFacts {
   std::vector<StashTensor> stash;  ///< kept between passes, without the input, the output and their gradients
   LastUse input_last_use = LastUse::kForward;
   LastUse output_grad_last_use = LastUse::kInputGrad;  ///< kInputGrad or kWeightGrad
-  LastUse from_last_use = LastUse::kForward;           ///< of the second input
-  std::int64_t from_bytes = 0;                         ///< of the second input; 0 where there is none
+  LastUse from_last_use = LastUse::kForward;           ///< last use of the second input
+  std::int64_t from_bytes = 0;                         ///< bytes of the second input; 0 where there is none
   bool input_grad_optional = false;                    ///< I may be told not to make the gradient of the input
   std::int64_t input_bytes = 0;     ///< activations read; 0 where the input is token ids, or not known (profiled)
   std::int64_t output_bytes = 0;    ///< activations handed to the next layer; 0 for a head, which ends in the loss
   std::int64_t key_grad_bytes = 0;  ///< attention on a sequence slice: what later slices add to its keys' and values'
-                                    ///< gradients; they are all made by I of the last slice ...
-  std::int64_t earlier_key_grad_bytes = 0;  ///< ... which is this one: those of all slices before it
+                                    ///< gradients; I of the last slice makes them all
+  std::int64_t earlier_key_grad_bytes = 0;  ///< those of all slices before the last one, which this is
   PassFacts forward;
   PassFacts input_grad;
   PassFacts weight_grad;

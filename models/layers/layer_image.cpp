@@ -13,7 +13,7 @@ std::int64_t image_bytes(const LayerSizes& sizes, const ImageShape& image) {
   return sizes.activations(image.features());
 }
 
-/// What all layers from image to image have in common.
+/// Returns what all layers from image to image have in common.
 LayerFacts image_facts(const LayerSizes& sizes) {
   LayerFacts facts;
   facts.input_bytes = image_bytes(sizes, input_image(sizes.spec));

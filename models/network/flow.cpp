@@ -26,7 +26,7 @@ class FlowBuilder {
   }
 
  private:
-  /// The node that makes the output of `layer`, which reads `before` unless it names another one.
+  /// Returns the node that makes the output of `layer`, which reads `before` unless it names another one.
   std::int32_t add(const LayerSpec& layer, std::int32_t before) {
     const std::int32_t input = layer.input.empty() ? before : named(layer, layer.input);
     if (layer.kind == LayerKind::kResidual) return add_residual(layer, input);

@@ -40,10 +40,10 @@ Flow open_chain(std::span<const LayerSpec> chain);
 /// Has parameters; a layer that is one of "one weight-carrying layer per stage".
 bool has_weights(const LayerSpec& layer);
 
-/// The embedding that a tied head shares its weight with: the last one. Null without.
+/// Returns the embedding that a tied head shares its weight with: the last one. Null without.
 const LayerSpec* last_embedding(std::span<const LayerSpec> chain);
 
-/// The same network with its residual blocks written out as layers and additions, so that it may be cut inside them.
+/// Writes the network's residual blocks out as layers and additions, so that it may be cut inside them.
 Network opened(const Network& network);
 
 }  // namespace plumb

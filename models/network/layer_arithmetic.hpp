@@ -33,7 +33,7 @@ struct RotaryTurns {
 
 /// Which products have low-rank adapters.
 enum class LoraTargets : std::uint8_t {
-  kQkv,  ///< those that make queries, keys and values
+  kQkv,  ///< products that make queries, keys and values
   kAll,  ///< all of attention, MLPs and linear layers, but not the head
 };
 

@@ -46,12 +46,13 @@ struct LayerFields {
   std::span<const LayerReal> reals = {};
 };
 
-/// The fields of every kind, in the order of `LayerKind`. Reader and writer both follow this table.
+/// Returns the fields of every kind, in the order of `LayerKind`. Reader and writer both follow this table.
 std::span<const LayerFields> layer_fields();
 
-/// Names of `Activation` in the network document, in the order of the enumerators; the first one is not written.
+/// Returns the names of `Activation` in the network document, in the order of the enumerators; the first one is not
+/// written.
 std::span<const std::string_view> activation_names();
-/// Whether layers of the kind have an activation.
+/// Returns whether layers of the kind have an activation.
 constexpr bool has_activation(LayerKind kind) { return kind == LayerKind::kMlp || kind == LayerKind::kMoe; }
 
 /// A figure of a profiled layer in the network document.

@@ -34,23 +34,24 @@ struct ImageShape {
   friend bool operator==(const ImageShape&, const ImageShape&) = default;
 };
 
-/// What an image layer reads and makes.
+/// Returns what an image layer reads and makes.
 ImageShape input_image(const LayerSpec& layer);
 ImageShape output_image(const LayerSpec& layer);
 
-/// Of attention: columns of a head, of all queries, and of queries, keys and values side by side.
+/// Columns in attention: of a head, of all queries, and of queries, keys and values side by side.
 std::int64_t head_width(const LayerSpec& layer);
 std::int64_t queries_width(const LayerSpec& layer);
 std::int64_t qkv_width(const LayerSpec& layer);
 
-/// Of Mamba: features inside; columns of its first product (gate, features, what writes and reads the state, steps).
+/// Returns the sizes of Mamba: features inside; columns of its first product (gate, features, what writes and reads the
+/// state, steps).
 std::int64_t mamba_inner(const LayerSpec& layer);
 std::int64_t mamba_projected(const LayerSpec& layer);
 /// FLOPs per token of the scan of a Mamba layer in chunks of `kMambaChunk` tokens: scores inside a chunk (the lower
 /// half), their products with the features, and the states that chunks hand on (Dao and Gu 2024, section 6).
 inline constexpr std::int64_t kMambaChunk = 128;
 double scan_flops(const LayerSpec& layer);
-/// Of experts: features of a token on its way through them.
+/// Features of a token on its way through experts.
 std::int64_t expert_width(const LayerSpec& layer);
 
 /// What `Activation::kUsual` stands for is resolved: the activation of an MLP.

@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// How many products got an adapter.
+/// Returns how many products got an adapter.
 std::size_t adapt(std::vector<LayerSpec>& layers, const Lora& lora) {
   std::size_t adapted = 0;
   for (LayerSpec& layer : layers) {

@@ -62,9 +62,9 @@ struct LayerSpec {
   std::int64_t hidden = 0;      ///< MLP: inner width; MoE: of one expert
   std::int64_t vocabulary = 0;  ///< embedding, head; classes of a classifier
   std::int64_t positions = 0;   ///< embedding: rows of the learned position table, 0: none
-  std::int64_t height = 0;      ///< images: of the input, ...
-  std::int64_t columns = 0;     ///< ... pixels in a line of it
-  std::int64_t channels = 0;    ///< ... and numbers per pixel
+  std::int64_t height = 0;      ///< images: lines of the input
+  std::int64_t columns = 0;     ///< pixels in a line of the input
+  std::int64_t channels = 0;    ///< numbers per pixel of the input
   std::int64_t filters = 0;     ///< convolution: channels of the output
   std::int64_t kernel = 0;      ///< convolution, pools: side of the window; 0: the whole image (average pool)
   std::int64_t stride = 0;      ///< convolution, pools
@@ -124,8 +124,8 @@ struct Network {
 struct MicrobatchShape {
   std::int64_t samples = 1;
   std::int64_t sequence = 1;  ///< tokens per sample
-  std::int64_t before = 0;    ///< of a sequence slice: tokens of every sample in the slices before it ...
-  std::int64_t after = 0;     ///< ... and after it
+  std::int64_t before = 0;    ///< tokens of every sample in the sequence slices before it
+  std::int64_t after = 0;     ///< tokens of every sample in the sequence slices after it
 
   std::int64_t tokens() const { return samples * sequence; }
   friend bool operator==(const MicrobatchShape&, const MicrobatchShape&) = default;

@@ -125,7 +125,7 @@ void check_tied_head(const Network& network) {
   }
 }
 
-/// An upper bound of the numbers of one layer that grow with the microbatch.
+/// Returns an upper bound of the numbers of one layer that grow with the microbatch.
 double largest_size(const LayerSpec& layer, const MicrobatchShape& shape) {
   const double tokens = static_cast<double>(shape.samples) * static_cast<double>(shape.sequence);
   double largest = tokens * static_cast<double>(layer.heads) * static_cast<double>(shape.sequence);

@@ -207,7 +207,7 @@ class LayerReader {
     return item.at(number.key).integer();
   }
 
-  /// What the layer that is read makes; 0: not known.
+  /// Returns what the layer that is read makes; 0: not known.
   std::int64_t made_before(std::string_view key) const {
     if (key == "width") return before_.width;
     if (key == "height") return before_.image.height;
@@ -216,7 +216,7 @@ class LayerReader {
 
   JsonValue root_;
   std::int64_t expanded_ = 0;
-  Extent before_;                       ///< of the layer before
+  Extent before_;                       ///< extent of the layer before
   std::map<std::string, Extent> made_;  ///< by layer
 };
 

@@ -13,10 +13,10 @@ namespace plumb {
 /// range, and layers that do not fit together (widths, a head before the end, a tied head without its embedding).
 Network network_from_json(std::string_view text, std::string_view file_name);
 
-/// The document of `network`, one layer per line, without repeats. Reading it gives an equal network.
+/// Returns the document of `network`, one layer per line, without repeats. Reading it gives an equal network.
 std::string network_to_json(const Network& network);
 
-/// Names of the built-in networks, sorted.
+/// Returns the names of the built-in networks, sorted.
 std::vector<std::string_view> builtin_networks();
 
 }  // namespace plumb

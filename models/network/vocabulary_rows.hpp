@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// Rows of the tables of words: of the head. 0: the network has none.
+/// Returns the rows of the tables of words: of the head. 0: the network has none.
 std::int64_t vocabulary_rows(const Network& network);
 
 /// `network` with so many rows in all tables that are as long as the head's: embeddings, head, further tokens. Systems

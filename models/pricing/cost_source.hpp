@@ -34,7 +34,7 @@ struct AnalyticJob {
   Parallelism parallelism{};
   /// By place, as it was asked for: `price` throws `Error` unless there is one for each place. Empty: not said.
   std::vector<std::int32_t> tensor_by_place{};
-  StageChoices choices{};  ///< of these, what `Parallelism` leaves to single stages; places are found by `price`
+  StageChoices choices{};  ///< choices that `Parallelism` leaves to single stages; places are found by `price`
   LayerCut cut{};
 
   const Network& network() const { return *book->network(); }
@@ -58,7 +58,7 @@ struct CostSource {
   const AbstractUnits* units() const { return std::get_if<AbstractUnits>(&kind); }
   const AnalyticJob* job() const { return std::get_if<AnalyticJob>(&kind); }
   AnalyticJob* job() { return std::get_if<AnalyticJob>(&kind); }
-  /// The profile of a traced run.
+  /// Returns the profile of a traced run.
   const RunProfile* run() const { return std::get_if<RunProfile>(&kind); }
   bool is_profile() const { return std::holds_alternative<StageProfile>(kind); }
 };

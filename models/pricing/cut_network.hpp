@@ -31,7 +31,7 @@ struct LayerCut {
 /// "balanced", "equal", "finest" or "3,4,4,3". Throws `Error` for anything else.
 LayerCut parse_cut(const std::string& text);
 
-/// The cut that has the stages of `partition`.
+/// Returns the cut that has the stages of `partition`.
 LayerCut cut_as(const Partition& partition);
 
 /// `network` cut into `num_stages` stages. `layer_times` is called only for `LayerCut::Kind::kBalanced`; it returns the

@@ -32,7 +32,7 @@ struct JobPriceBook::Known {
   template <class T>
   class ByChoice {
    public:
-    /// The value of `choice`, made by `make` where it is not known yet.
+    /// Returns the value of `choice`, made by `make` where it is not known yet.
     template <class Make>
     std::shared_ptr<const T> of(const Parallelism& choice, const Make& make) {
       {

@@ -31,12 +31,12 @@ class JobPriceBook {
   /// `job_costs`, or `unlike_job_costs` where places have unlike tensor degrees; throws as they do.
   JobCosts costs(const Parallelism& choice, const Partition& partition, std::int32_t places,
                  const StageChoices& choices = {});
-  /// Prices of single stages of one choice; not of unlike tensor degrees.
+  /// Returns the prices of single stages of one choice; not of unlike tensor degrees.
   std::shared_ptr<const JobPrices> prices(const Parallelism& choice);
   /// `job_layer_times`.
   std::shared_ptr<const std::vector<std::int64_t>> layer_times(const Parallelism& choice);
 
-  /// How many choices of degrees have prices of single stages.
+  /// Returns how many choices of degrees have prices of single stages.
   std::size_t choices() const;
 
  private:

@@ -16,7 +16,7 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostBooks = 4;
-constexpr std::size_t kMostChoices = 256;  ///< of a book, which is begun anew when it has more
+constexpr std::size_t kMostChoices = 256;  ///< most choices of a book, which is begun anew when it has more
 
 struct KnownBook {
   std::string network;

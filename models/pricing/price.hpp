@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// The costs of every stage of a pipeline of this shape. Throws `Error` for a cluster with too few devices, and for
-/// whatever of the source does not fit the shape.
+/// Returns the costs of every stage of a pipeline of this shape. Throws `Error` for a cluster with too few devices, and
+/// for whatever of the source does not fit the shape.
 PricedPipeline price(const CostSource& source, const PricingShape& shape);
 
 /// Costs of so many stages on `num_devices` devices, for schedules that are searched for their costs. Where messages

@@ -61,7 +61,7 @@ void check_shape(const AnalyticJob& job, const PricingShape& shape) {
                      job.cluster_name, "a pipeline of " + std::to_string(shape.num_devices) + each);
 }
 
-/// What the stages with layers divide among them.
+/// Returns what the stages with layers divide among them.
 std::shared_ptr<const Network> layers_of(const AnalyticJob& job, const PricingShape& shape) {
   return shape.vocabulary ? std::make_shared<const Network>(without_vocabulary(job.network())) : job.book->network();
 }
@@ -79,7 +79,7 @@ JobCosts costs_of(const AnalyticJob& job, const PricingShape& shape, const Parti
   return job.book->costs(ranks, partition, shape.num_devices, choices);
 }
 
-/// The time of every layer that the stages divide among them.
+/// Returns the time of every layer that the stages divide among them.
 std::vector<std::int64_t> times_of_layers(const AnalyticJob& job, const Network& layers, const PricingShape& shape) {
   if (!shape.vocabulary) return *job.book->layer_times(job.parallelism);
   return job_layer_times(layers, {job.cluster(), shape.num_devices, job.book->rates()}, job.parallelism);
@@ -91,7 +91,7 @@ MicrobatchShape microbatch_of(const AnalyticJob& job) {
           or_own(job.parallelism.sequence, job.network().sequence)};
 }
 
-/// The measured times of the layers, on devices of their speed.
+/// Returns the measured times of the layers, on devices of their speed.
 PricedPipeline price_measured_layers(const AnalyticJob& job, const PricingShape& shape) {
   const Cluster cluster = with_speeds_only(job.cluster());
   PricedPipeline priced;

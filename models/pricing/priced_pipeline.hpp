@@ -18,8 +18,8 @@ struct PricedPipeline {
   std::optional<Cluster> cluster{};          ///< one device per place of the pipeline; none: edges are latencies
   std::shared_ptr<const Network> network{};  ///< none where costs are abstract or those of a traced run
   std::optional<Partition> partition{};
-  std::optional<KernelRates> rates{};  ///< of a job on devices: what they hold beside tensors is known
-  std::string stands_on{};             ///< of a job, what its times rest on: "rates fitted to 57 measured steps; ..."
+  std::optional<KernelRates> rates{};  ///< rates of a job on devices: what they hold beside tensors is known
+  std::string stands_on{};             ///< what the times of a job rest on: "rates fitted to 57 measured steps; ..."
   std::string description{};           ///< "F=1,B=2", "gpt2-xl on a100, tp 2, layers 25,26,25,23; rates ..."
 
   const Cluster* cluster_pointer() const { return cluster ? &*cluster : nullptr; }

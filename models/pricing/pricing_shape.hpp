@@ -22,9 +22,9 @@ struct PricingShape {
   /// By stage: the devices that hold it. Empty where the schedule is not made yet: one stage on each device.
   std::vector<std::vector<DeviceId>> holders{};
 
-  /// Stages that hold layers.
+  /// Returns the stages that hold layers.
   std::int32_t num_layer_stages() const { return vocabulary ? vocabulary->num_layer_stages(num_stages) : num_stages; }
-  /// Stages that the model is cut into: those with layers, without the shares of blocks.
+  /// Returns the stages that the model is cut into: those with layers, without the shares of blocks.
   std::int32_t num_model_stages() const {
     return std::max(1, num_layer_stages() - static_cast<std::int32_t>(shares.size()));
   }

@@ -36,7 +36,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kOtherKe
                                                                                     {"send", "comm"},
                                                                                     {"communication", "comm"}}};
 
-/// The key of `keys` that is meant, whatever its letters' case. Throws `Error` for another one.
+/// Returns the key of `keys` that is meant, whatever its letters' case. Throws `Error` for another one.
 std::string_view known_key(std::string_view key, std::span<const std::string_view> keys) {
   if (const auto same = std::ranges::find(keys, key); same != keys.end()) return *same;
   const std::string plain = dashed_name(key);

@@ -14,7 +14,7 @@ inline constexpr std::int64_t kMostProfileNs = kMostLayerTime;
 /// `{"median": 900, "p10": 880, "p90": 950, "n": 20, "mean": 905}`, in ns; the mean may be missing.
 Measured read_measured(const JsonValue& json);
 
-/// The same as an object of the library of the source that asks for it.
+/// Writes the value as an object of the library of the source that asks for it.
 template <class Json>
 Json measured_to_json(const Measured& measured) {
   Json json{{"median", measured.median_ns}, {"p10", measured.p10_ns}, {"p90", measured.p90_ns}, {"n", measured.count}};

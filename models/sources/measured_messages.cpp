@@ -22,7 +22,7 @@ std::string size_name(std::int64_t bytes) {
   return bytes == 0 ? std::string("an unknown size") : std::to_string(bytes) + " bytes";
 }
 
-/// What was measured; where it was not, the other.
+/// Returns what was measured; where it was not, the other.
 std::int64_t expected_or(const Measured& measured, const Measured& other) {
   return (measured.count > 0 ? measured : other).expected_ns();
 }
@@ -75,7 +75,7 @@ class PingPongReader {
     rows_.push_back(row);
   }
 
-  /// One row of every size.
+  /// Returns one row of every size.
   std::vector<PingPong> sizes() {
     if (rows_.empty()) fail("has no rows, expected a size and its time in each");
     std::ranges::sort(rows_, [](const PingPong& one, const PingPong& other) {

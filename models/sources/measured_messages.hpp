@@ -13,7 +13,7 @@ namespace plumb {
 struct MeasuredMessages {
   std::int64_t bytes = 0;  ///< 0: not known, as in a trace that does not say
   Measured send;           ///< a call that sends while the receive is not posted
-  Measured send_posted;    ///< the same when the receive was posted before
+  Measured send_posted;    ///< time of a send whose receive was posted before
   Measured receive;        ///< a call that posts a receive
   Measured message;  ///< alone: from the begin of the call that sends, or the post of the receive where that is later,
                      ///< to the arrival, where the receiver waited for most of it
@@ -31,9 +31,10 @@ struct MessageTimes {
   double capacity = 0;
 };
 
-/// What messages of `bytes` take: of measured sizes what was measured, between two of them linear, behind the largest
-/// two along their line (a latency and a rate), below the smallest as the smallest. `sizes` are by ascending bytes;
-/// with none of them everything is 0. Throws `Error` where one other size, or an unknown one, is all that was measured.
+/// Returns what messages of `bytes` take: of measured sizes what was measured, between two of them linear, behind the
+/// largest two along their line (a latency and a rate), below the smallest as the smallest. `sizes` are by ascending
+/// bytes; with none of them everything is 0. Throws `Error` where one other size, or an unknown one, is all that was
+/// measured.
 MessageTimes message_times(std::span<const MeasuredMessages> sizes, std::int64_t bytes);
 
 /// A message of a ping-pong between two otherwise idle devices: half of a round trip.
@@ -42,9 +43,9 @@ struct PingPong {
   Measured time;
 };
 
-/// A table of ping-pongs: CSV with a header that names `bytes` and `median_us`, and may name `p10_us` and `p90_us`;
-/// other columns are not looked at. Of rows of the same size the one of median time counts. By ascending bytes. Throws
-/// `Error` with the line.
+/// Returns a table of ping-pongs: CSV with a header that names `bytes` and `median_us`, and may name `p10_us` and
+/// `p90_us`; other columns are not looked at. Of rows of the same size the one of median time counts. By ascending
+/// bytes. Throws `Error` with the line.
 std::vector<PingPong> ping_pong_from_csv(std::string_view text, std::string_view file_name);
 
 /// Adds the sizes of `table` that `own` does not have: a message takes as much more (or less) than one of `own` as it

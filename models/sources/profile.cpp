@@ -26,7 +26,7 @@ void add_times(const ProfiledTimes& part, StageTimes& stage) {
   stage.load += part.load.expected_ns();
 }
 
-/// The stage that has exactly `range`, if any.
+/// Returns the stage that has exactly `range`, if any.
 const ProfiledTimes* same_stage(const std::vector<ProfiledTimes>& stages, LayerRange range) {
   const auto at =
       std::find_if(stages.begin(), stages.end(), [&](const ProfiledTimes& stage) { return stage.layers == range; });

@@ -21,7 +21,7 @@ struct Measured {
   std::int64_t count = 0;
   std::int64_t mean_ns = 0;  ///< mean of many in a row; 0: not known
 
-  /// The value to add up: the mean, or the median if no mean is known.
+  /// Returns the value to add up: the mean, or the median if no mean is known.
   std::int64_t expected_ns() const { return mean_ns > 0 ? mean_ns : median_ns; }
 
   friend bool operator==(const Measured&, const Measured&) = default;
@@ -59,7 +59,7 @@ struct Profile {
   std::string network;  ///< name of the network
   MicrobatchShape shape;
   Precision precision;
-  std::vector<ProfiledTimes> stages;        ///< of the profiled partition, in order, covering all layers
+  std::vector<ProfiledTimes> stages;        ///< times of the profiled partition, in order, covering all layers
   std::vector<ProfiledTimes> crowded;       ///< optional: the same stages with more microbatches in flight
   std::vector<ProfiledTimes> layers;        ///< optional: one layer each, for the costs of other partitions
   std::vector<ProfiledTransfer> transfers;  ///< by ascending bytes
@@ -72,10 +72,10 @@ struct Profile {
 /// Reads a profile document. Throws `Error` with line, column and path.
 Profile profile_from_json(std::string_view text, std::string_view file_name);
 
-/// The document of `profile`.
+/// Returns the document of `profile`.
 std::string profile_to_json(const Profile& profile);
 
-/// The partition that was profiled.
+/// Returns the partition that was profiled.
 Partition profiled_partition(const Profile& profile);
 
 /// Costs of the stages of `partition` from expected times: those of the profiled stages when the partitions are equal,
@@ -88,8 +88,8 @@ Partition profiled_partition(const Profile& profile);
 StageCosts profile_costs(const Profile& profile, const Network& network, const Partition& partition,
                          std::span<const std::int64_t> in_flight = {});
 
-/// Devices connected pairwise by links of their own, with the transfer figures measured nearest to `message_bytes`
-/// (free transfers when none were measured).
+/// Returns the devices connected pairwise by links of their own, with the transfer figures measured nearest to
+/// `message_bytes` (free transfers when none were measured).
 Cluster profile_cluster(const Profile& profile, std::int32_t num_devices, std::int64_t message_bytes);
 
 }  // namespace plumb

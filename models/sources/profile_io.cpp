@@ -75,7 +75,7 @@ std::vector<ProfiledTimes> read_chain(const JsonValue& list, std::size_t most_la
   return chain;
 }
 
-/// The stages again, with more microbatches in flight.
+/// Returns the stages again, with more microbatches in flight.
 std::vector<ProfiledTimes> read_crowded(const JsonValue& list, const std::vector<ProfiledTimes>& stages) {
   std::vector<ProfiledTimes> crowded = read_chain(list, 1'000'000);
   const bool same = std::ranges::equal(crowded, stages, {}, &ProfiledTimes::layers, &ProfiledTimes::layers);

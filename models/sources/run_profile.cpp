@@ -58,7 +58,7 @@ class RunStages {
   const Operators& inside() const { return inside_; }
   bool were_fused() const { return share_i_ < 0; }
 
-  /// The part [begin, end) of the model, in stages of the run.
+  /// Returns the part [begin, end) of the model, in stages of the run.
   Operators between(double begin, double end) const {
     Operators sum;
     for (std::size_t s = 0; s < stages_.size(); ++s) {

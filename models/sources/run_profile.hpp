@@ -31,31 +31,32 @@ struct MeasuredPasses {
 struct RunProfile {
   std::string machine;                 ///< "traced by PyTorch, 4 ranks, gloo"
   std::string runtime;                 ///< whose order rules it followed, as in `--runtime`
-  std::vector<MeasuredPasses> stages;  ///< of one microbatch, from the end of the wait to the end of the action
+  std::vector<MeasuredPasses> stages;  ///< passes of one microbatch, from the end of the wait to the end of the action
   MeasuredPasses inside;  ///< the part of an action in which no operator runs; it stays when a stage is cut
   MeasuredPasses host;    ///< from the end of what the lane did before to the action, when nothing was waited for
-  std::vector<MeasuredMessages> messages;  ///< of the run, and of others on the same machine; by ascending bytes
-  std::int64_t message_bytes = 0;          ///< of the messages that are to be predicted: those of the run
-  double input_grad_share = 0;  ///< of a backward that the run did not split: what I would take; 0: not known
+  std::vector<MeasuredMessages>
+      messages;                    ///< messages of the run, and of others on the same machine; by ascending bytes
+  std::int64_t message_bytes = 0;  ///< bytes of the messages that are to be predicted: those of the run
+  double input_grad_share = 0;     ///< part of a backward that the run did not split which I would take; 0: not known
 
   friend bool operator==(const RunProfile&, const RunProfile&) = default;
 };
 
-/// Whether a stage's I did nothing (less than a twentieth of its W), so that its W was the whole backward.
+/// Returns whether a stage's I did nothing (less than a twentieth of its W), so that its W was the whole backward.
 bool skips_input_grad(const MeasuredPasses& stage);
 
 /// Adds what another run or a ping-pong tells of messages of other sizes; what is known of a size already stays.
 void add_message_sizes(RunProfile& profile, const std::vector<MeasuredMessages>& sizes);
 
-/// Whether the document is of a traced run, and not one of `plumbline profile`.
+/// Returns whether the document is of a traced run, and not one of `plumbline profile`.
 bool is_run_profile(std::string_view text, std::string_view file_name);
 
 /// Reads the document. Throws `Error` with line, column and path.
 RunProfile run_profile_from_json(std::string_view text, std::string_view file_name);
-/// The same, of a document that is a value in another one.
+/// Reads a document that is a value in another one.
 RunProfile read_run_profile(const JsonValue& root);
 
-/// The document of `profile`.
+/// Returns the document of `profile`.
 std::string run_profile_to_json(const RunProfile& profile);
 
 /// Costs that a traced run gives for another schedule of the same model.
@@ -71,7 +72,7 @@ struct RunCosts {
 /// Throws `Error` where it is not known what messages of `message_bytes` take.
 RunCosts run_profile_costs(const RunProfile& profile, std::int32_t num_stages);
 
-/// Devices whose messages take the time of those of `message_bytes`, and slow each other down as they did.
+/// Returns the devices whose messages take the time of those of `message_bytes`, and slow each other down as they did.
 Cluster run_profile_cluster(const RunProfile& profile, std::int32_t num_devices);
 
 /// These stages compute no gradient of their input: their I takes no time, their W takes that of the whole backward.

@@ -46,7 +46,7 @@ MeasuredPasses read_passes(const JsonValue& json) {
   return passes;
 }
 
-/// A stage runs F; and B, or I and W, or none of them.
+/// Returns a stage runs F; and B, or I and W, or none of them.
 MeasuredPasses read_stage_passes(const JsonValue& json) {
   MeasuredPasses passes = read_passes(json);
   if (passes.f.count == 0) json.at("F");
@@ -70,7 +70,7 @@ MeasuredMessages read_messages(const JsonValue& json) {
   return messages;
 }
 
-/// Whether times of messages stand beside the stages, as before there were sizes of messages.
+/// Returns whether times of messages stand beside the stages, as before there were sizes of messages.
 bool has_one_size(const JsonValue& root) {
   const auto stands = [&](const MessageField& field) { return root.find(field.key).has_value(); };
   return root.find("message_capacity") || std::ranges::any_of(kMessageFields, stands);

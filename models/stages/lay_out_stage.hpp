@@ -11,11 +11,11 @@ namespace plumb {
 /// before, which may be reversible, too.
 StageLayout stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                          const Precision& precision, LayerRange before = {});
-/// The same as if neither this stage nor the stage before were reversible.
+/// Lays the stage out as if neither it nor the stage before were reversible.
 StageLayout plain_stage_layout(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                                const Precision& precision);
 
-/// The memory of that stage.
+/// Returns the memory of that stage.
 StageMemory stage_memory(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape,
                          const Precision& precision, LayerRange before = {});
 

@@ -102,7 +102,7 @@ void scale_pairs(PairTimes& pairs, const StageWork& part, const StageWork& whole
   }
 }
 
-/// Times of a stage for a part of the microbatch, in proportion to FLOPs.
+/// Returns the times of a stage for a part of the microbatch, in proportion to FLOPs.
 StageTimes times_of_part(std::span<const LayerSpec> layers, const MicrobatchShape& part, const MicrobatchShape& usual,
                          const StageTimes& times) {
   const StageWork work(layers, part);

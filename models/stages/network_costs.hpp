@@ -12,21 +12,22 @@
 
 namespace plumb {
 
-/// Parameters of the whole network; a tied head adds none.
+/// Returns the parameters of the whole network; a tied head adds none.
 std::int64_t parameter_count(const Network& network);
 
 /// Model FLOPs of one microbatch: F, I and W of all layers, no recompute (Megatron's count;
 /// models/layers/layer_facts.hpp).
 double model_flops(const Network& network, const MicrobatchShape& shape);
-/// The same, where `alike` gives of every layer the first one that is like it (models/jobs/alike_layers.hpp). Frozen
-/// weights (`trains_weights` false) have no W; what adapters add to F and I is not counted.
+/// Counts the FLOPs, where `alike` gives of every layer the first one that is like it (models/jobs/alike_layers.hpp).
+/// Frozen weights (`trains_weights` false) have no W; what adapters add to F and I is not counted.
 double model_flops(const Network& network, const MicrobatchShape& shape, std::span<const std::int32_t> alike,
                    bool trains_weights = true);
 
-/// Weights that live in two stages of `partition`; empty when the tied layers share a stage.
+/// Returns the weights that live in two stages of `partition`; empty when the tied layers share a stage.
 std::vector<TiedWeight> tied_weights(const Network& network, const Partition& partition, const Precision& precision);
 
-/// What a network's stages cost apart from time: memory, tied weights, work. All times are 0. For parts of microbatches
+/// Returns what a network's stages cost apart from time: memory, tied weights, work. All times are 0. For parts of
+/// microbatches
 /// (`StageCosts::part`) memory is that of their shape, and times are those of whole ones in proportion to FLOPs.
 StageCosts untimed_costs(const Network& network, const Partition& partition, const MicrobatchShape& shape,
                          const Precision& precision);

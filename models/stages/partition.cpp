@@ -26,7 +26,7 @@ std::size_t units_before(std::size_t units, std::size_t stages, std::size_t s) {
   return s * (units / stages) + std::min(s, units % stages);
 }
 
-/// What `equal_partition` counts: the layers at which its units begin.
+/// Returns what `equal_partition` counts: the layers at which its units begin.
 std::vector<std::size_t> equal_units(const Network& network, std::size_t stages) {
   const std::vector<LayerSpec>& layers = network.layers;
   std::vector<std::size_t> units;
@@ -49,7 +49,7 @@ std::vector<std::size_t> equal_units(const Network& network, std::size_t stages)
   return units;
 }
 
-/// Whether stages of at most `most` each can hold `costs` in at most `num_stages` stages.
+/// Returns whether stages of at most `most` each can hold `costs` in at most `num_stages` stages.
 bool fits(std::span<const std::int64_t> costs, std::size_t num_stages, std::int64_t most) {
   std::size_t stages = 1;
   std::int64_t load = 0;
@@ -63,7 +63,7 @@ bool fits(std::span<const std::int64_t> costs, std::size_t num_stages, std::int6
   return true;
 }
 
-/// The smallest possible largest stage. Empty stages do not help: splitting one never makes the largest larger.
+/// Returns the smallest possible largest stage. Empty stages do not help: splitting one never makes the largest larger.
 std::int64_t smallest_bottleneck(std::span<const std::int64_t> costs, std::size_t num_stages) {
   std::int64_t low = *std::max_element(costs.begin(), costs.end());
   std::int64_t high = std::accumulate(costs.begin(), costs.end(), std::int64_t{0});

@@ -20,33 +20,34 @@ struct Partition {
   std::size_t num_stages() const { return bounds.empty() ? 0 : bounds.size() - 1; }
   std::size_t num_layers() const { return bounds.empty() ? 0 : bounds.back(); }
   LayerRange range(std::size_t stage) const { return {bounds[stage], bounds[stage + 1]}; }
-  /// The layers of the stage before; empty for the first stage.
+  /// Returns the layers of the stage before; empty for the first stage.
   LayerRange before(std::size_t stage) const { return stage == 0 ? LayerRange{} : range(stage - 1); }
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
-/// The same number of transformer blocks (two residual layers each) in every stage; the embedding joins the first
+/// Puts as many transformer blocks (two residual layers each) into every stage; the embedding joins the first
 /// stage, final norm and head the last. If the blocks do not divide evenly, embedding and head count as a block each
 /// (22 blocks on 8 stages: 2, 3, ..., 3, 2, as in the zero-bubble paper). If these do not divide evenly either,
 /// residual layers are spread as evenly as possible, with one more in the first stages; with fewer of them than stages,
 /// all layers are. Throws `Error` for more stages than layers.
 Partition equal_partition(const Network& network, std::int32_t num_stages);
 
-/// One weight-carrying layer per stage: layers without weights go with the one before them, or with the first one that
-/// has some. With fewer stages than that, neighbours are joined as evenly as possible. A network with residual blocks
-/// is cut inside them when it is `opened` (models/network/flow.hpp). Throws `Error` for more stages than layers with
-/// weights.
+/// Returns one weight-carrying layer per stage: layers without weights go with the one before them, or with the first
+/// one that has some. With fewer stages than that, neighbours are joined as evenly as possible. A network with residual
+/// blocks is cut inside them when it is `opened` (models/network/flow.hpp). Throws `Error` for more stages than layers
+/// with weights.
 Partition finest_partition(const Network& network, std::int32_t num_stages);
 
-/// The cut of a chain with layer costs `costs` (>= 0) whose largest stage is as small as possible, exactly; among
-/// such cuts, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative costs.
+/// Returns the cut of a chain with layer costs `costs` (>= 0) whose largest stage is as small as possible, exactly;
+/// among such cuts, one with the smallest sum of squares. Throws `Error` for more stages than layers and negative
+/// costs.
 Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t num_stages);
 
-/// How many layers each stage has, "3,4,4,3". Throws `Error` for what is not a list of whole numbers from 1.
+/// Returns how many layers each stage has, "3,4,4,3". Throws `Error` for what is not a list of whole numbers from 1.
 std::vector<std::size_t> parse_layer_counts(std::string_view counts);
 
-/// Stages of the given numbers of layers. Throws `Error` when they do not add up to `num_layers`.
+/// Returns the stages of the given numbers of layers. Throws `Error` when they do not add up to `num_layers`.
 Partition partition_of(std::span<const std::size_t> counts, std::size_t num_layers);
 inline Partition parse_partition(std::string_view counts, std::size_t num_layers) {
   return partition_of(parse_layer_counts(counts), num_layers);

@@ -68,7 +68,7 @@ class StageFlowBuilder {
     stage_.sums.push_back({stage_.steps.size(), to, from, adds});
   }
 
-  /// Whether what is added to the output of `node` can be added in its place.
+  /// Returns whether what is added to the output of `node` can be added in its place.
   bool can_grow(std::int32_t node) const {
     return node >= begin_ && flow_.node(node).readers == 1 && flow_.node(node).needs_gradient;
   }

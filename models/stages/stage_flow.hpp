@@ -33,10 +33,10 @@ struct StageSum {
 struct StageValue {
   enum class Origin : std::uint8_t { kInput, kStep, kSum, kCarried };
 
-  std::int32_t node = FlowNode::kOutside;  ///< that it is the output of
+  std::int32_t node = FlowNode::kOutside;  ///< node that makes it
   Origin origin = Origin::kInput;
   std::size_t made_at = 0;              ///< step that makes it, or `StageSum::at`
-  std::vector<std::size_t> steps = {};  ///< that read it, ascending; twice where a step reads it twice
+  std::vector<std::size_t> steps = {};  ///< steps that read it, ascending; twice where a step reads it twice
   std::vector<std::size_t> sums = {};   ///< `StageFlow::sums` that read it, ascending
   bool needs_gradient = true;
   bool is_output = false;  ///< lies in the message to the next stage
@@ -51,10 +51,10 @@ struct StageFlow {
   std::size_t inputs = 0;
   std::vector<std::size_t> outputs;  ///< values
 
-  /// The place in the backward (after the backward of that step; the number of steps: before all) at which a sum that
-  /// reads `value` hands its gradient on. The last layer that reads the value writes first; everything is added in the
-  /// order in which the backward meets it, so that cuts do not change the bits of three and more layers that read one
-  /// value.
+  /// Returns the place in the backward (after the backward of that step; the number of steps: before all) at which a
+  /// sum that reads `value` hands its gradient on. The last layer that reads the value writes first; everything is
+  /// added in the order in which the backward meets it, so that cuts do not change the bits of three and more layers
+  /// that read one value.
   std::size_t handed_on_at(const StageValue& value, std::size_t sum) const;
 };
 

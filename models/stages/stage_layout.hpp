@@ -30,19 +30,19 @@ enum class StageBlock : std::uint8_t {
   kKeptForInputGrad,   ///< stash made by F, last used by I
   kKeptForWeightGrad,  ///< stash made by F, last used by W
   kMadeByInputGrad,    ///< stash made by I, last used by W
-  kWorkspace,          ///< of the running pass
-  kKeyGrads,           ///< of a sequence slice: sums of what later slices add to its keys' and values' gradients
-  kKeys,               ///< of one whose stash is dropped: its keys and values, which later slices read
+  kWorkspace,          ///< workspace of the running pass
+  kKeyGrads,           ///< sums of what later sequence slices add to the gradients of a slice's keys and values
+  kKeys,               ///< keys and values of a slice whose stash is dropped, which later slices read
 };
 
-/// Room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
+/// Returns the room for `bytes` so that the next tensor starts at a multiple of 64 bytes.
 constexpr std::int64_t aligned_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 inline constexpr std::size_t kStageBlockCount = 11;
 
 /// A block of several tensors.
 struct BlockSize {
-  std::int64_t bytes = 0;    ///< of the tensors, as counted
+  std::int64_t bytes = 0;    ///< bytes of the tensors, as counted
   std::int64_t storage = 0;  ///< with the gaps that alignment leaves between them
 
   friend bool operator==(const BlockSize&, const BlockSize&) = default;
@@ -82,9 +82,9 @@ struct LayoutStep {
   TensorPlace key_grads{};
   TensorPlace keys{};
   std::size_t input = kNoValue;  ///< into `StageLayout::values`
-  std::size_t from = kNoValue;   ///< of layers that read two values
+  std::size_t from = kNoValue;   ///< second value of layers that read two
   std::size_t output = kNoValue;
-  TensorPlaces input_grad{};  ///< that of the value, or a place from which a move adds it there
+  TensorPlaces input_grad{};  ///< place of the value's gradient, or one from which a move adds it there
   TensorPlaces from_grad{};
 };
 
@@ -98,7 +98,7 @@ struct ValueMove {
   bool adds = true;
 };
 
-/// Of a reversible stage: layers whose sum with `other` is `made`. The backward runs them again, the last block first;
+/// Layers of a reversible stage whose sum with `other` is `made`. The backward runs them again, the last block first;
 /// what they make is the difference of the two.
 struct ReversedBlock {
   std::size_t begin = 0;  ///< steps
@@ -114,17 +114,17 @@ struct ReversedBlock {
 struct StageLayout {
   MicrobatchShape shape;
   std::vector<LayoutStep> steps;
-  std::vector<ParameterFacts> parameters;  ///< of the stage, packed in this order; a tied weight appears once
-  std::vector<ParameterFacts> frozen;      ///< those that no update changes, packed in a block of their own
-  std::vector<TensorPlaces> values;        ///< inputs, then what layers and sums make, then copies for the next stage
-  std::vector<std::int64_t> value_bytes;   ///< 0 where there is none (token ids, the loss)
-  std::vector<TensorPlaces> gradients;     ///< of the values
-  std::vector<ValueMove> forward_moves;    ///< in order
-  std::vector<ValueMove> backward_moves;   ///< in order
-  std::vector<ReversedBlock>
-      reversed;                     ///< before everything else in the backward (models/stages/stage_reversal.hpp) ...
-  std::vector<ValueMove> taken;     ///< ... after these copies of values that come back with the gradient
-  std::vector<ValueMove> returned;  ///< copies that go back to the stage before, which reverses
+  std::vector<ParameterFacts>
+      parameters;                         ///< parameters of the stage, packed in this order; a tied weight appears once
+  std::vector<ParameterFacts> frozen;     ///< parameters that no update changes, packed in a block of their own
+  std::vector<TensorPlaces> values;       ///< inputs, then what layers and sums make, then copies for the next stage
+  std::vector<std::int64_t> value_bytes;  ///< 0 where there is none (token ids, the loss)
+  std::vector<TensorPlaces> gradients;    ///< gradients of the values
+  std::vector<ValueMove> forward_moves;   ///< in order
+  std::vector<ValueMove> backward_moves;  ///< in order
+  std::vector<ReversedBlock> reversed;    ///< before everything else in the backward (models/stages/stage_reversal.hpp)
+  std::vector<ValueMove> taken;           ///< copies, before that, of values that come back with the gradient
+  std::vector<ValueMove> returned;        ///< copies that go back to the stage before, which reverses
   std::vector<std::size_t> copied_grads;  ///< values whose received gradient I copies for W: the block dies with I
   bool reads_data = false;                ///< some layer reads the microbatch's data
   bool first = false;                     ///< begins the network
@@ -134,7 +134,7 @@ struct StageLayout {
   BlockSize kept_for_input_grad;
   BlockSize kept_for_weight_grad;
   BlockSize made_by_input_grad;
-  BlockSize key_grads;  ///< of `kKeyGrads`, and of `kKeys`
+  BlockSize key_grads;  ///< sizes of `kKeyGrads`, and of `kKeys`
 };
 
 }  // namespace plumb

@@ -9,12 +9,12 @@
 
 namespace plumb {
 
-/// Whether layer `k` of `chain` is a coupled residual: `x[k] = x[k-2] + body(x[k-1])`.
+/// Returns whether layer `k` of `chain` is a coupled residual: `x[k] = x[k-2] + body(x[k-1])`.
 bool is_coupled(std::span<const LayerSpec> chain, std::size_t k);
 
-/// Whether the backward of a stage can compute the stage's inputs again from its outputs: all its layers are coupled
-/// residuals, and two values go in and out. Sequence slices cannot: later ones read the
-/// keys of earlier ones. (Gomez et al., RevNet, arXiv 1707.04585; Rivaud et al., PETRA, arXiv 2406.02052)
+/// Returns whether the backward of a stage can compute the stage's inputs again from its outputs: all its layers are
+/// coupled residuals, and two values go in and out. Sequence slices cannot: later ones read the keys of earlier ones.
+/// (Gomez et al., RevNet, arXiv 1707.04585; Rivaud et al., PETRA, arXiv 2406.02052)
 bool can_reverse(std::span<const LayerSpec> chain, LayerRange range, const MicrobatchShape& shape);
 
 /// Places what the backward of such a stage works on: F keeps nothing, and everything that F makes is made again at

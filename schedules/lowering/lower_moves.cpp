@@ -10,6 +10,7 @@
 #include "schedules/lowering/lower_copy_lanes.hpp"
 #include "schedules/lowering/lower_state.hpp"
 #include "schedules/lowering/send_waits.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -82,7 +83,7 @@ class MoveWriter {
     transfer.sent = lane_end;
     if (const auto consumer = consumer_of_.find(at); consumer != consumer_of_.end()) {
       transfer.consumer = consumer->second;
-      transfer.sent = pair_begin(program_, consumer->second);
+      transfer.sent = unit_begin(program_, consumer->second);
     }
     const auto number = static_cast<std::uint32_t>(program_.transfers.size());
     Move move = describe(at);
@@ -152,7 +153,7 @@ class MoveWriter {
     const auto end = rank.begin() + program_.lane_begin[index(device) + 1];
     const auto found = std::lower_bound(begin, end, least);
     const auto at = static_cast<InstrIndex>(found - rank.begin());
-    return found == end ? at : pair_begin(program_, at);
+    return found == end ? at : unit_begin(program_, at);
   }
 
   State& state_;

@@ -121,9 +121,4 @@ std::optional<WrittenProgram> written_lanes(State& state);
 /// The groups of holders that reduce the gradients of `stage` together; groups of one are left out.
 std::vector<std::vector<std::uint32_t>> reduce_groups(const State& state, StageId stage);
 
-/// First member of the overlapped pair that `at` belongs to, otherwise `at`.
-inline InstrIndex pair_begin(const Program& program, InstrIndex at) {
-  return at > 0 && program.instrs[at - 1].action.overlaps_next ? at - 1 : at;
-}
-
 }  // namespace plumb::lowering

@@ -94,7 +94,7 @@ class CommonWaitWriter {
         add(program_.waits[w]);
       }
       const bool is_first = std::ranges::find(program_.lane_begin, other) != program_.lane_begin.end();
-      if (!is_first) add({pair_begin(program_, other - 1), Wait::kDirect});
+      if (!is_first) add({unit_begin(program_, other - 1), Wait::kDirect});
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include "schedules/lowering/lower_state.hpp"
 #include "schedules/lowering/receive_rounds.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -184,10 +185,10 @@ class TransferWriter {
     std::vector<InstrIndex> latest(program_.channels.size(), ProducerTable::kNone);
     for (std::size_t i = program_.transfers.size(); i-- > 0;) {
       Transfer& transfer = program_.transfers[i];
-      const InstrIndex taker = pair_begin(program_, transfer.consumer);
+      const InstrIndex taker = unit_begin(program_, transfer.consumer);
       const InstrIndex wanted = rounds.empty() ? placed(transfer, taker) : rounds[i];
       InstrIndex& bound = latest[transfer.channel];
-      bound = std::min(bound, pair_begin(program_, std::min(taker, explicit_post(transfer).value_or(wanted))));
+      bound = std::min(bound, unit_begin(program_, std::min(taker, explicit_post(transfer).value_or(wanted))));
       transfer.post = bound;
     }
   }
@@ -206,7 +207,7 @@ class TransferWriter {
     const InstrIndex begin = lane_begin(program_.channels[transfer.channel].to);
     InstrIndex at = consumer;
     while (at > begin) {
-      at = pair_begin(program_, at - 1);
+      at = unit_begin(program_, at - 1);
       if (is_compute(program_.instrs[at].action.op)) return at;
     }
     return consumer;
@@ -233,14 +234,12 @@ class TransferWriter {
       flying.newest = i;
       if (++flying.count <= std::max(1, state_.options.send_buffers)) continue;
       Transfer& oldest = program_.transfers[flying.oldest];
-      oldest.sent = std::min(oldest.sent, std::max(pair_begin(program_, transfer.producer), after(oldest.issue)));
+      oldest.sent =
+          std::min(oldest.sent, std::max(unit_begin(program_, transfer.producer), unit_end(program_, oldest.issue)));
       flying.oldest = next[flying.oldest];
       --flying.count;
     }
   }
-
-  /// The step after `at` and its pair.
-  InstrIndex after(InstrIndex at) const { return at + (program_.instrs[at].action.overlaps_next ? 2 : 1); }
 
   State& state_;
   Program& program_;

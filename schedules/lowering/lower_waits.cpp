@@ -9,6 +9,7 @@
 #include "models/ground/huge_pages.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower_state.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb::lowering {
 namespace {
@@ -88,7 +89,7 @@ class WaitWriter {
  private:
   /// Each edge is a wait of its own, and where it travels a message of what it carries itself.
   void add_extra(const FoundEdge& edge, InstrIndex begin, InstrIndex end) {
-    if (edge.before >= begin && edge.before < pair_begin(program_, edge.after)) return;
+    if (edge.before >= begin && edge.before < unit_begin(program_, edge.after)) return;
     const bool travels = edge.travels && (edge.before < begin || edge.before >= end);
     if (travels && edge.carried) {
       state_.carried_bytes.emplace(static_cast<std::uint32_t>(program_.waits.size()), *edge.carried);

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "schedules/program/waits.hpp"
+
 namespace plumb::lowering {
 namespace {
 
@@ -33,16 +35,14 @@ class ReceiveRounds {
   bool visit(std::size_t device) {
     const InstrIndex first = at_[device];
     if (first == program_.lane_begin[device + 1]) return false;
-    const InstrIndex after = first + (program_.instrs[first].action.overlaps_next ? 2 : 1);
-    for (std::uint32_t wait = program_.instrs[first].first_wait; wait < program_.instrs[after].first_wait; ++wait) {
-      const std::uint32_t via = program_.waits[wait].via;
-      if (via < posted_.size() && posted_[via] == kNotPosted) return false;
-    }
-    at_[device] = after;
+    const InstrIndex end = unit_end(program_, first);
+    const auto is_posted = [&](const Wait& wait) { return !is_for_transfer(wait) || posted_[wait.via] != kNotPosted; };
+    if (!all_waits(program_, first, end, is_posted)) return false;
+    at_[device] = end;
     for (std::uint32_t& send = next_send_[device]; send < posted_.size(); ++send) {
       const Transfer& transfer = program_.transfers[send];
       const Channel& channel = program_.channels[transfer.channel];
-      if (index(channel.from) != device || transfer.issue >= after) break;
+      if (index(channel.from) != device || transfer.issue >= end) break;
       posted_[send] = at_[index(channel.to)];
     }
     return true;

@@ -5,142 +5,21 @@
 #include <map>
 #include <tuple>
 
-#include "schedules/lowering/lower_state.hpp"
 #include "schedules/program/index_lists.hpp"
+#include "schedules/program/producer_table.hpp"
+#include "schedules/program/topological_order.hpp"
 #include "schedules/program/waits.hpp"
 #include "schedules/runnability/deadlock.hpp"
 
 namespace plumb::lowering {
 namespace {
 
-/// Runs lane by lane, each as far as it gets; a lane that is stuck is looked at again when the one it waits for moves.
-class RendezvousRun {
- public:
-  explicit RendezvousRun(const Program& program)
-      : program_(program),
-        at_(program.lane_begin.begin(), program.lane_begin.end() - 1),
-        posts_(at_.size(), false),
-        stuck_on_(at_.size()),
-        first_sent_(program.size() + 2, 0) {
-    for (const Holder& holder : program.holders) lane_of_holder_.push_back(index(holder.device));
-    for (const Channel& channel : program.channels) {
-      ends_.push_back({static_cast<std::uint32_t>(index(channel.from)), static_cast<std::uint32_t>(index(channel.to)),
-                       program.lane_begin[index(channel.from) + 1]});
-    }
-    index_sent();
-  }
-
-  bool finishes() {
-    std::vector<std::size_t> ready;
-    for (std::size_t lane = at_.size(); lane-- > 0;) ready.push_back(lane);
-    while (!ready.empty()) {
-      const std::size_t lane = ready.back();
-      ready.pop_back();
-      if (!advance(lane)) continue;
-      ready.insert(ready.end(), stuck_on_[lane].begin(), stuck_on_[lane].end());
-      stuck_on_[lane].clear();
-    }
-    for (std::size_t lane = 0; lane < at_.size(); ++lane) {
-      if (at_[lane] != program_.lane_begin[lane + 1]) return false;
-    }
-    return true;
-  }
-
- private:
-  bool waited_for(std::uint32_t t) const {
-    const Transfer& transfer = program_.transfers[t];
-    return transfer.sent != ends_[transfer.channel].sender_end && !program_.is_move(t);
-  }
-
-  /// Transfers by the instr before which their sender waits.
-  void index_sent() {
-    for (std::uint32_t t = 0; t < program_.transfers.size(); ++t) {
-      if (waited_for(t)) ++first_sent_[program_.transfers[t].sent + 2];
-    }
-    for (std::size_t i = 2; i < first_sent_.size(); ++i) first_sent_[i] += first_sent_[i - 1];
-    sent_.resize(first_sent_.back());
-    for (std::uint32_t t = 0; t < program_.transfers.size(); ++t) {
-      if (waited_for(t)) sent_[first_sent_[program_.transfers[t].sent + 1]++] = t;
-    }
-  }
-
-  InstrIndex after(InstrIndex at) const { return at + (program_.instrs[at].action.overlaps_next ? 2U : 1U); }
-  std::size_t lane_of(InstrIndex at) const { return lane_of_holder_[program_.rows[program_.instrs[at].row].holder]; }
-
-  /// Whether the lane has come to (and posted before) `post`, a member of a unit.
-  bool posted(std::size_t lane, InstrIndex post) const {
-    return at_[lane] > post || (posts_[lane] && post < after(at_[lane]));
-  }
-
-  /// Takes the lane as far as it gets; whether it moved or posted anything.
-  bool advance(std::size_t lane) {
-    bool moved = false;
-    while (at_[lane] != program_.lane_begin[lane + 1]) {
-      const InstrIndex end = after(at_[lane]);
-      if (!posts_[lane]) {
-        if (!sends_are_over(lane, end)) return moved;
-        posts_[lane] = moved = true;
-      }
-      if (!inputs_are_there(lane, end)) return moved;
-      at_[lane] = end;
-      posts_[lane] = false;
-      moved = true;
-    }
-    return moved;
-  }
-
-  bool sends_are_over(std::size_t lane, InstrIndex end) {
-    for (std::uint32_t i = first_sent_[at_[lane]]; i < first_sent_[end]; ++i) {
-      const Transfer& transfer = program_.transfers[sent_[i]];
-      const std::size_t receiver = ends_[transfer.channel].to;
-      if (!posted(receiver, transfer.post)) return hang(lane, receiver);
-    }
-    return true;
-  }
-
-  bool inputs_are_there(std::size_t lane, InstrIndex end) {
-    const std::uint32_t last = program_.instrs[end].first_wait;
-    for (std::uint32_t w = program_.instrs[at_[lane]].first_wait; w < last; ++w) {
-      const Wait& wait = program_.waits[w];
-      if (wait.via < program_.transfers.size()) {
-        const Transfer& transfer = program_.transfers[wait.via];
-        const std::size_t sender = ends_[transfer.channel].from;
-        if (at_[sender] <= transfer.issue) return hang(lane, sender);
-      } else if (wait.via < Wait::kLatency && (wait.via & Wait::kCollectiveBit) != 0) {
-        for (const InstrIndex member : program_.collectives[wait.via & ~Wait::kCollectiveBit].members) {
-          if (at_[lane_of(member)] <= member) return hang(lane, lane_of(member));
-        }
-      } else if (at_[lane_of(wait.source)] <= wait.source) {
-        return hang(lane, lane_of(wait.source));
-      }
-    }
-    return true;
-  }
-
-  bool hang(std::size_t lane, std::size_t on) {
-    stuck_on_[on].push_back(lane);
-    return false;
-  }
-
-  /// Of a channel, close together in memory.
-  struct Ends {
-    std::uint32_t from = 0;
-    std::uint32_t to = 0;
-    InstrIndex sender_end = 0;  ///< of the sender's lane
-  };
-
-  const Program& program_;
-  std::vector<Ends> ends_;      ///< by channel
-  std::vector<InstrIndex> at_;  ///< by lane: its next unit
-  std::vector<bool> posts_;     ///< by lane: sends before that unit are over, receives posted
-  std::vector<std::vector<std::size_t>> stuck_on_;
-  std::vector<std::size_t> lane_of_holder_;
-  std::vector<std::uint32_t> first_sent_;  ///< by instr: into `sent_`
-  std::vector<std::uint32_t> sent_;
-};
-
-InstrIndex unit_behind(const Program& program, InstrIndex at) {
-  return at + (program.instrs[at].action.overlaps_next ? 2U : 1U);
+/// Messages by the instr before which their sender waits; those awaited at the end of a lane behind all.
+IndexLists awaited_sends(const Program& program) {
+  return group_by(program.transfers.size() - program.moves.size(), program.size() + 1, [&](std::size_t t) {
+    const Transfer& transfer = program.transfers[t];
+    return is_awaited_at_end(program, transfer) ? program.size() : std::size_t{transfer.sent};
+  });
 }
 
 /// Posts receives earlier where a send and a receive that stand at one place, issued and completed together (batched),
@@ -157,13 +36,13 @@ void post_before_batches(Program& program, const std::vector<std::uint32_t>& ran
   for (std::size_t t = program.transfers.size() - program.moves.size(); t-- > 0;) {
     Transfer& transfer = program.transfers[t];
     const Channel& channel = program.channels[transfer.channel];
-    const auto with = needed.find({channel.from, channel.to, unit_behind(program, transfer.issue)});
+    const auto with = needed.find({channel.from, channel.to, unit_end(program, transfer.issue)});
     transfer.post = std::min(transfer.post, latest[transfer.channel]);
     if (with != needed.end() && rank[transfer.post] >= with->second) {
       const auto begin = rank.begin() + program.lane_begin[index(channel.to)];
       const auto later = std::lower_bound(begin, rank.begin() + transfer.post, with->second);
       const auto at = static_cast<InstrIndex>(later - rank.begin());
-      if (later != begin) transfer.post = pair_begin(program, at - 1);
+      if (later != begin) transfer.post = unit_begin(program, at - 1);
     }
     latest[transfer.channel] = transfer.post;
   }
@@ -187,28 +66,35 @@ std::int32_t most_at_once(std::vector<InstrIndex>& begins, std::vector<InstrInde
 
 std::vector<std::uint32_t> asap_ranks(const Program& program) {
   std::vector<std::uint32_t> rank(program.size(), 0);
-  const auto rank_behind = [&](const Wait& wait) {
-    if (wait.via < program.transfers.size()) return rank[program.transfers[wait.via].issue] + 1;
-    std::uint32_t latest = rank[wait.source];
-    if (wait.via < Wait::kLatency && (wait.via & Wait::kCollectiveBit) != 0) {
-      for (const InstrIndex member : program.collectives[wait.via & ~Wait::kCollectiveBit].members) {
-        latest = std::max(latest, rank[member]);
-      }
-    }
-    return latest + 1;
-  };
   for (const InstrIndex at : run_order(program)) {
     const std::size_t lane = index(program.holders[program.rows[program.instrs[at].row].holder].device);
     std::uint32_t& own = rank[at];
     if (at != program.lane_begin[lane]) own = rank[at - 1] + 1;
-    for (std::uint32_t w = program.instrs[at].first_wait; w < program.instrs[at + 1].first_wait; ++w) {
-      own = std::max(own, rank_behind(program.waits[w]));
-    }
+    all_waits(program, at, at + 1, [&](const Wait& wait) {
+      return all_sources(program, wait, [&](InstrIndex source) {
+        own = std::max(own, rank[source] + 1);
+        return true;
+      });
+    });
   }
   return rank;
 }
 
-bool runs_by_rendezvous(const Program& program) { return RendezvousRun(program).finishes(); }
+bool runs_by_rendezvous(const Program& program) {
+  std::vector<std::int32_t> posted(program.size(), UntimedRun::kUnknown);
+  const IndexLists sends = awaited_sends(program);
+  const auto sends_and_posts = [&](UntimedRun& run, std::uint32_t lane, InstrIndex first, InstrIndex end) {
+    if (UntimedRun::is_known(posted[first])) return true;
+    for (InstrIndex i = first; i != end; ++i) {
+      for (const std::uint32_t t : sends.of(i)) {
+        if (run.waits(lane, posted[program.transfers[t].post])) return false;
+      }
+    }
+    for (InstrIndex i = first; i != end; ++i) run.set(posted[i], kHasCome);
+    return true;
+  };
+  return run_untimed(program, sends_and_posts, [](std::uint32_t, InstrIndex, InstrIndex) {});
+}
 
 void put_off_send_waits(Program& program) {
   program.waits_by_rank = true;
@@ -223,7 +109,7 @@ void put_off_send_waits(Program& program) {
     const InstrIndex end = program.lane_begin[index(program.channels[transfer.channel].from) + 1];
     while (transfer.sent < end &&
            (rank[transfer.sent] <= rank[transfer.post] || starts_together(program, transfer.sent))) {
-      transfer.sent = unit_behind(program, transfer.sent);
+      transfer.sent = unit_end(program, transfer.sent);
     }
     buffers.waits_moved += transfer.sent != wanted ? 1 : 0;
     buffers.receives_moved += transfer.post != posts[t] ? 1 : 0;
@@ -241,7 +127,7 @@ std::int32_t most_send_buffers(const Program& program) {
     begins.clear();
     ends.clear();
     for (const std::uint32_t t : by_channel.of(channel)) {
-      begins.push_back(pair_begin(program, program.transfers[t].producer));
+      begins.push_back(unit_begin(program, program.transfers[t].producer));
       ends.push_back(program.transfers[t].sent);
     }
     most = std::max(most, most_at_once(begins, ends));

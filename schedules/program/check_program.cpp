@@ -57,6 +57,8 @@ class Checker {
         name(at) + ": its row belongs to another holder");
     expect(!instr.action.overlaps_next || at + 1 < begin(device + 1),
            name(at) + ": the other half of its pair is missing");
+    expect((instr.action.overlaps_next != 0) == program_.rows[instr.row].overlapped,
+           name(at) + ": its row says otherwise whether it is the first of a pair");
     for (std::uint32_t i = instr.first_wait; i < program_.instrs[at + 1].first_wait; ++i) {
       check_wait(program_.waits[i], device, at);
     }

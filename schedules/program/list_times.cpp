@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "schedules/program/lane_run.hpp"
 #include "schedules/program/producer_table.hpp"
 #include "schedules/rules/dependency_rules.hpp"
 
@@ -65,21 +66,18 @@ ListTimes list_times(const Schedule& schedule, const std::function<Ticks(const A
   ListTimes times;
   times.devices.resize(lists.size());
   DoneTable done(schedule, transfer);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t d = 0; d < lists.size(); ++d) {
-      auto& spans = times.devices[d];
-      for (; spans.size() < lists[d].size(); moved = true) {
-        const Action& action = lists[d][spans.size()];
-        const std::optional<Ticks> inputs = done.inputs_at(action, d);
-        if (!inputs) break;
-        const Ticks start = std::max(*inputs, spans.empty() ? 0 : spans.back().end);
-        spans.push_back({action, start, start + duration(action)});
-        done.add(action, d, spans.back().end);
-        times.makespan = std::max(times.makespan, spans.back().end);
-      }
-    }
-  }
+  run_in_turns(lists.size(), [&](std::size_t d) {
+    auto& spans = times.devices[d];
+    if (spans.size() == lists[d].size()) return false;
+    const Action& action = lists[d][spans.size()];
+    const std::optional<Ticks> inputs = done.inputs_at(action, d);
+    if (!inputs) return false;
+    const Ticks start = std::max(*inputs, spans.empty() ? 0 : spans.back().end);
+    spans.push_back({action, start, start + duration(action)});
+    done.add(action, d, spans.back().end);
+    times.makespan = std::max(times.makespan, spans.back().end);
+    return true;
+  });
   return times;
 }
 

@@ -33,9 +33,9 @@ struct Step {
 };
 
 /// Lets all lanes go as far as they get, without times, and explains where they stand.
-class LaneRun {
+class DeadlockRun {
  public:
-  LaneRun(const Program& program, TransferMode mode)
+  DeadlockRun(const Program& program, TransferMode mode)
       : program_(program),
         mode_(mode),
         rules_(rules_of(mode)),
@@ -45,11 +45,13 @@ class LaneRun {
         next_(program.lane_begin.begin(), program.lane_begin.end() - 1),
         reached_(next_.size(), false),
         posted_(next_.size(), false),
-        ended_(program.size(), false),
+        run_(next_.size()),
+        ended_(program.size(), UntimedRun::kUnknown),
         offered_(program.transfers.size(), false),
         receive_posted_(program.transfers.size(), !rules_.needs_post),
-        done_(program.transfers.size(), false),
+        done_(program.transfers.size(), UntimedRun::kUnknown),
         batch_missing_(batches_.size),
+        batch_done_(batches_.size.size(), UntimedRun::kUnknown),
         head_(program.channels.size(), 0),
         indexed_(program),
         offers_(offered(indexed_, mode)),
@@ -60,6 +62,7 @@ class LaneRun {
       for (const InstrIndex member : collective.members) joins_.push_back({member, number});
       missing_.push_back(collective.members.size());
     }
+    joined_.assign(missing_.size(), UntimedRun::kUnknown);
     std::ranges::sort(joins_, {}, &Join::member);
     for (std::uint32_t c = 0; c < program.channels.size() && rules_.pair_queues; ++c) {
       channel_between_.emplace(std::pair(program.channels[c].from, program.channels[c].to), c);
@@ -67,12 +70,8 @@ class LaneRun {
   }
 
   void run() {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t d = 0; d < next_.size(); ++d) {
-        while (advance(d)) moved = true;
-      }
-    }
+    run_.wake_all();
+    run_.run([&](std::uint32_t lane) { advance(lane); });
   }
 
   /// One cycle of waits; nothing when every lane has ended.
@@ -127,32 +126,43 @@ class LaneRun {
   bool at_end(std::size_t d) const { return next_[d] == program_.lane_begin[d + 1]; }
   InstrIndex unit_after(std::size_t d) const { return unit_end(program_, next_[d]); }
 
-  /// One step of the lane; false when it cannot move.
-  bool advance(std::size_t d) {
-    if (at_end(d)) return false;
-    if (!reached_[d]) {
-      if (rules_.blocks_lane && unreceived_before(d) != kNone) return false;
-      reached_[d] = true;
-      post(d, true);
-      return true;
+  /// Takes the lane as far as it gets.
+  void advance(std::uint32_t d) {
+    for (; !at_end(d); end_unit(d)) {
+      if (!reached_[d]) {
+        if (rules_.blocks_lane && waits_for(d, unreceived_before(d), batches_.of_receive)) return;
+        reached_[d] = true;
+        post(d, true);
+      }
+      if (!posted_[d]) {
+        if (waits_for(d, unsent_before(d), batches_.of_send)) return;
+        posted_[d] = true;
+        post(d, false);
+      }
+      if (const Wait* wait = open_wait(d)) {
+        if (is_for_transfer(*wait)) {
+          waits_for(d, wait->via, batches_.of_receive);
+        } else {
+          run_.waits(d, is_for_collective(*wait) ? joined_[collective_of(*wait)] : ended_[wait->source]);
+        }
+        return;
+      }
     }
-    if (!posted_[d]) {
-      if (unsent_before(d) != kNone) return false;
-      posted_[d] = true;
-      post(d, false);
-      return true;
-    }
-    if (open_wait(d) != nullptr) return false;
-    end_unit(d);
-    return true;
   }
+
+  /// Whether the lane must wait for the message (kNone: there is none) or, when that is done, for its batch.
+  bool waits_for(std::uint32_t d, std::uint32_t t, const std::vector<std::uint32_t>& batch_of) {
+    return t != kNone && run_.waits(d, has_come(done_[t]) ? batch_done_[batch_of[t]] : done_[t]);
+  }
+
+  static bool has_come(std::int32_t moment) { return UntimedRun::is_known(moment); }
 
   void end_unit(std::size_t d) {
     const InstrIndex first = next_[d];
     next_[d] = unit_after(d);
     reached_[d] = posted_[d] = false;
     for (InstrIndex i = first; i != next_[d]; ++i) {
-      ended_[i] = true;
+      run_.set(ended_[i], kHasCome);
       for (const std::uint32_t t : offers_.of(i)) {
         offered_[t] = true;
         send(program_.transfers[t].channel);
@@ -160,7 +170,9 @@ class LaneRun {
     }
     if (!joins_collective(program_.rows[program_.instrs[first].row].op)) return;
     auto join = std::ranges::lower_bound(joins_, first, {}, &Join::member);
-    for (; join != joins_.end() && join->member == first; ++join) --missing_[join->collective];
+    for (; join != joins_.end() && join->member == first; ++join) {
+      if (--missing_[join->collective] == 0) run_.set(joined_[join->collective], kHasCome);
+    }
   }
 
   void post(std::size_t d, bool batched) {
@@ -182,12 +194,16 @@ class LaneRun {
     const std::uint32_t before = head;
     for (; head < served.size() && can(served[head]); ++head) {
       const std::uint32_t t = served[head];
-      done_[t] = true;
+      run_.set(done_[t], kHasCome);
       if (!rules_.batches) continue;
-      if (batches_.of_send[t] != Batches::kNone) --batch_missing_[batches_.of_send[t]];
-      if (batches_.of_receive[t] != Batches::kNone) --batch_missing_[batches_.of_receive[t]];
+      complete_in(batches_.of_send[t]);
+      complete_in(batches_.of_receive[t]);
     }
     if (head != before && rules_.pair_queues) send_back(channel);
+  }
+
+  void complete_in(std::uint32_t batch) {
+    if (batch != Batches::kNone && --batch_missing_[batch] == 0) run_.set(batch_done_[batch], kHasCome);
   }
 
   /// Sends what the other direction of the pair can send now.
@@ -200,26 +216,26 @@ class LaneRun {
   std::uint32_t in_front_of(std::uint32_t t) const {
     if (!rules_.pair_queues || program_.is_move(t)) return kNone;
     for (const std::uint32_t other : {queues_.before_send[t], queues_.before_receive[t]}) {
-      if (other != kNone && !done_[other]) return other;
+      if (other != kNone && !has_come(done_[other])) return other;
     }
     return kNone;
   }
 
   bool is_over(std::uint32_t t, const std::vector<std::uint32_t>& batch_of) const {
-    return done_[t] && (!rules_.batches || batch_of[t] == Batches::kNone || batch_missing_[batch_of[t]] == 0);
+    return has_come(done_[t]) &&
+           (!rules_.batches || batch_of[t] == Batches::kNone || has_come(batch_done_[batch_of[t]]));
   }
 
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
   /// A message issued at the unit before that has not arrived.
   std::uint32_t unreceived_before(std::size_t d) const {
-    InstrIndex i = next_[d];
-    while (i > program_.lane_begin[d]) {
+    if (next_[d] == program_.lane_begin[d]) return kNone;
+    const InstrIndex first = unit_before(program_, next_[d]);
+    for (InstrIndex i = next_[d]; i != first;) {
       for (const std::uint32_t t : offers_.of(--i)) {
         if (!is_over(t, batches_.of_receive)) return t;
       }
-      const bool pair = i > program_.lane_begin[d] && unit_end(program_, i - 1) == next_[d];
-      if (!pair) break;
     }
     return kNone;
   }
@@ -237,8 +253,8 @@ class LaneRun {
     for (std::uint32_t w = program_.instrs[next_[d]].first_wait; w != program_.instrs[unit_after(d)].first_wait; ++w) {
       const Wait& wait = program_.waits[w];
       const bool over = is_for_transfer(wait)     ? is_over(wait.via, batches_.of_receive)
-                        : is_for_collective(wait) ? missing_[collective_of(wait)] == 0
-                                                  : ended_[wait.source];
+                        : is_for_collective(wait) ? has_come(joined_[collective_of(wait)])
+                                                  : has_come(ended_[wait.source]);
       if (!over) return &wait;
     }
     return nullptr;
@@ -252,14 +268,15 @@ class LaneRun {
     if (is_for_transfer(wait)) return to_message(wait.via, batches_.of_receive);
     if (!is_for_collective(wait)) return to_lane(" waits for ", wait.source);
     const auto& members = program_.collectives[collective_of(wait)].members;
-    return to_lane(" waits for ", *std::ranges::find_if(members, [&](InstrIndex member) { return !ended_[member]; }));
+    return to_lane(" waits for ",
+                   *std::ranges::find_if(members, [&](InstrIndex member) { return !has_come(ended_[member]); }));
   }
 
   /// The message that a lane waits for; when it is done, one of its batch that is not.
   Step to_message(std::uint32_t t, const std::vector<std::uint32_t>& batch_of) const {
-    if (!done_[t]) return {{kMessage, t}, " waits for " + name_of_message(t)};
+    if (!has_come(done_[t])) return {{kMessage, t}, " waits for " + name_of_message(t)};
     std::uint32_t u = 0;
-    while (done_[u] || (batches_.of_send[u] != batch_of[t] && batches_.of_receive[u] != batch_of[t])) ++u;
+    while (has_come(done_[u]) || (batches_.of_send[u] != batch_of[t] && batches_.of_receive[u] != batch_of[t])) ++u;
     return {{kMessage, u}, " waits for " + name_of_message(t) + ", batched with " + name_of_message(u)};
   }
 
@@ -323,13 +340,16 @@ class LaneRun {
   std::vector<InstrIndex> next_;  ///< by device: the unit that its lane stands before
   std::vector<bool> reached_;     ///< by device: own messages of blocking mode are over
   std::vector<bool> posted_;      ///< by device: waits of sends are over, receives posted
-  std::vector<bool> ended_;       ///< by instr
-  std::vector<bool> offered_;     ///< by transfer
+  UntimedRun run_;
+  std::vector<std::int32_t> ended_;  ///< by instr
+  std::vector<bool> offered_;        ///< by transfer
   std::vector<bool> receive_posted_;
-  std::vector<bool> done_;
+  std::vector<std::int32_t> done_;
   std::vector<std::uint32_t> batch_missing_;
+  std::vector<std::int32_t> batch_done_;
   std::vector<std::uint32_t> head_;   ///< by channel: the first message of the service order that is not done
   std::vector<std::size_t> missing_;  ///< by collective: members that have not joined
+  std::vector<std::int32_t> joined_;  ///< by collective
   std::vector<Join> joins_;           ///< by member
   std::map<std::pair<DeviceId, DeviceId>, std::uint32_t> channel_between_;  ///< pair-fifo mode: by both ends
   mutable std::vector<Action> unit_;                                        ///< room for `unit`
@@ -342,7 +362,7 @@ class LaneRun {
 }  // namespace
 
 std::optional<Deadlock> find_deadlock(const Program& program, TransferMode mode) {
-  LaneRun lanes(program, mode);
+  DeadlockRun lanes(program, mode);
   lanes.run();
   return lanes.deadlock();
 }

@@ -4,17 +4,10 @@
 #include <span>
 #include <tuple>
 
+#include "schedules/program/waits.hpp"
+
 namespace plumb {
 namespace {
-
-bool is_second_of_pair(const Program& program, InstrIndex i, InstrIndex lane_begin) {
-  return i > lane_begin && i < program.size() && program.rows[program.instrs[i - 1].row].overlapped;
-}
-
-/// First instr after what ends with `issue` (a pair is one).
-InstrIndex place_behind(const Program& program, InstrIndex issue) {
-  return issue + (program.rows[program.instrs[issue].row].overlapped ? 2U : 1U);
-}
 
 /// A send or a receive as one device sees it.
 struct MessageEnd {
@@ -34,9 +27,8 @@ std::vector<MessageEnd> halves_of(const Program& program) {
     const Transfer& transfer = program.transfers[t];
     if (program.is_move(t)) continue;
     const auto& [from, to, route] = program.channels[transfer.channel];
-    const bool second = is_second_of_pair(program, transfer.post, program.lane_begin[index(to)]);
-    halves.push_back({from, to, place_behind(program, transfer.issue), t, true});
-    halves.push_back({to, from, transfer.post - (second ? 1U : 0U), t, false});
+    halves.push_back({from, to, unit_end(program, transfer.issue), t, true});
+    halves.push_back({to, from, unit_begin(program, transfer.post), t, false});
   }
   std::ranges::sort(halves, {},
                     [](const MessageEnd& half) { return std::tuple_cat(half.key(), std::tuple(half.transfer)); });

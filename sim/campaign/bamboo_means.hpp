@@ -11,14 +11,14 @@ struct BambooMeans {
   /// step was the other way round: its last interval runs backwards.
   double nodes = 0;
   double cost_per_hour = 0;
-  /// Of finished steps, from the beginning of the first one.
+  /// Samples per second of finished steps, from the beginning of the first one.
   double samples_per_s = 0;
   /// Samples per second over cost per hour of every finished step, by its length. A step begins where the one before
   /// ended, so that pauses count as well.
   double samples_per_s_per_cost = 0;
 };
 
-/// All 0 without a finished step; what has to do with cost is 0 without a price.
+/// Returns all 0 without a finished step; what has to do with cost is 0 without a price.
 BambooMeans bamboo_means(const CampaignResult& result);
 
 }  // namespace plumb

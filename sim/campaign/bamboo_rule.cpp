@@ -13,7 +13,7 @@ struct BambooSettings {
   std::int32_t stages = 1;
   std::int64_t global_ns = 0;  ///< nodes meet again after a loss that nobody can stand in for, and at first
   std::int64_t local_ns = 0;   ///< nodes meet again after a step
-  double slowdown = 1;         ///< of steps from the first loss to the next meeting
+  double slowdown = 1;         ///< slowdown of steps from the first loss to the next meeting
 };
 
 /// A node's place: the pipeline, and the stage in it.

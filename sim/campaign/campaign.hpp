@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// All rules, in the order of their years.
+/// Returns all rules, in the order of their years.
 std::span<const CampaignRuleSpec> campaign_rules();
 
 /// Throws `Error` with the nearest name when there is no such rule.

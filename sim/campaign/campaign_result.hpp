@@ -45,16 +45,16 @@ struct CampaignProblem {
   NodeTrace trace;
   std::int64_t until_ns = 0;
   std::int64_t ready_ns = 0;                        ///< from a node's coming to its being ready
-  double price_per_node_hour = 0;                   ///< of every node that is there, ready or not
-  std::map<std::string, std::string> options = {};  ///< of the rule
+  double price_per_node_hour = 0;                   ///< price of every node that is there, ready or not
+  std::map<std::string, std::string> options = {};  ///< options of the rule
   bool keep_phases = true;
 };
 
 struct CampaignResult {
   std::array<std::int64_t, kTimeUseNames.size()> time_ns{};  ///< by use; adds up to `until_ns`
   std::int64_t until_ns = 0;
-  std::int64_t steps = 0;  ///< that count
-  double samples = 0;      ///< of these steps
+  std::int64_t steps = 0;  ///< number of steps that count
+  double samples = 0;      ///< samples of these steps
   double undisturbed = 0;  ///< samples of the same ready nodes, always in the best layout, without any pause
   double node_hours = 0;
   double cost = 0;
@@ -65,8 +65,8 @@ struct CampaignResult {
   std::int32_t frozen_layers = 0;   ///< at the end, by a rule that freezes some
   std::int64_t first_step_ns = -1;  ///< when the first step began; -1: none did
   std::int64_t last_step_ns = -1;   ///< when the last step that was finished ended
-  double samples_to_last_step = 0;  ///< of the steps that are finished
-  /// Of every finished step its samples over the mean nodes since the one before ended, the first step since it began.
+  double samples_to_last_step = 0;  ///< samples of the steps that are finished
+  /// Samples of every finished step over the mean nodes since the step before ended; of the first step since it began.
   double samples_per_node = 0;
   std::vector<CampaignPhase> phases;  ///< in order, without gaps; empty unless kept
   std::vector<NodeCount> nodes;       ///< at every change
@@ -74,7 +74,7 @@ struct CampaignResult {
   std::int64_t time_of(TimeUse use) const { return time_ns[static_cast<std::size_t>(use)]; }
   double hours() const { return static_cast<double>(until_ns) / 3.6e12; }
   double samples_per_s() const { return until_ns > 0 ? samples * 1e9 / static_cast<double>(until_ns) : 0; }
-  /// Of what the same nodes would have done undisturbed.
+  /// Returns the share of what the same nodes would have done undisturbed.
   double goodput() const { return undisturbed > 0 ? samples / undisturbed : 0; }
   double samples_per_cost() const { return cost > 0 ? samples / cost : 0; }
 };

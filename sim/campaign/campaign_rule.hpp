@@ -16,14 +16,14 @@ class CampaignRun;
 
 /// A node that is there.
 struct CampaignNode {
-  std::int32_t id = 0;  ///< of the trace
+  std::int32_t id = 0;  ///< number of the node in the trace
   std::int64_t since_ns = 0;
   bool ready = false;
   bool used = false;  ///< works in the layout
   double factor = 1;  ///< how much longer its work takes
 };
 
-/// Of two timers that end in one moment, the first one comes first.
+/// Timers of a rule. If two end in one moment, the first one comes first.
 enum class CampaignTimer : std::uint8_t { kFirst, kSecond };
 
 /// How a system answers to what happens: a function for each kind of event, of which a rule writes those that matter to
@@ -44,7 +44,7 @@ class CampaignRule {
   virtual void became_ready(const CampaignNode& /*node*/, CampaignRun&) {}
   /// `CampaignRun::pause` is over, and nothing else was begun meanwhile.
   virtual void pause_over(CampaignRun&) {}
-  /// Of `CampaignRun::set_timer`.
+  /// Answers to a timer of `CampaignRun::set_timer`.
   virtual void timer(CampaignTimer /*which*/, std::int64_t /*number*/, CampaignRun&) {}
   virtual void step_done(CampaignRun&) {}
 };
@@ -70,26 +70,27 @@ constexpr OptionForm rule_number(std::string_view stands_for, double least = 0) 
 constexpr OptionForm rule_count(std::string_view stands_for, double least) {
   return count_form(stands_for, least, kMostRuleNumber);
 }
-/// Of rules that go on while they save.
+/// Option of rules that go on while they save.
 inline constexpr NamedOption kSavesBesideOption{"every", kRulePeriod, 600, "seconds of work between checkpoints",
                                                 "they are written beside it"};
-/// Of rules whose pipelines are as long as those of the best layout (`usual_stages`).
+/// Option of rules whose pipelines are as long as those of the best layout (`usual_stages`).
 inline constexpr NamedOption kPipelineStagesOption{
     "stages", rule_count("P", 1), "those of the best layout for the mean of the trace", "stages of every pipeline"};
 
-/// Seconds as nanoseconds.
+/// Returns the seconds as nanoseconds.
 std::int64_t option_ns(const OptionReader& options, std::string_view name);
-/// An option that counts nodes, stages or layers, whose default depends on the job.
+/// Returns an option that counts nodes, stages or layers, whose default depends on the job.
 std::int32_t option_count(const OptionReader& options, std::string_view name, std::int32_t otherwise);
 
-/// The mean number of nodes of the trace, rounded down, at least 1: what a layout that never changes is made for.
+/// Returns the mean number of nodes of the trace, rounded down, at least 1: what a layout that never changes is made
+/// for.
 std::int32_t usual_nodes(const CampaignProblem& problem);
-/// Stages of the layout that the job is made for on these nodes (`LayoutBook::made_for`); the shortest pipelines of the
-/// source where it has no layout.
+/// Returns the stages of the layout that the job is made for on these nodes (`LayoutBook::made_for`); the shortest
+/// pipelines of the source where it has no layout.
 std::int32_t usual_stages(const CampaignProblem& problem, LayoutBook& book);
 
-/// How many of `tasks` each peer of a pool gets: every task goes to the peer that is expected to be free first, of
-/// equal ones the first (the released code's queue, github.com/yandex-research/swarm). `task_times`: what one task
+/// Returns how many of `tasks` each peer of a pool gets: every task goes to the peer that is expected to be free first,
+/// of equal ones the first (the released code's queue, github.com/yandex-research/swarm). `task_times`: what one task
 /// takes on each.
 std::vector<std::int64_t> routed_tasks(std::span<const double> task_times, std::int64_t tasks);
 

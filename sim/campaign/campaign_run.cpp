@@ -135,7 +135,8 @@ bool CampaignRun::take_event() {
   const std::int64_t next = std::min({in_trace, posted, step});
   if (next > problem_.until_ns) return false;
   advance_to(next);
-  // Of one moment: what the trace says (it has no event of a later kind), what was posted, the end of a step.
+  // In one moment come, in this order: what the trace says (it has no event of a later kind), what was posted, the end
+  // of a step.
   if (in_trace == next) {
     take_node_event(trace_[next_in_trace_++]);
   } else if (posted == next) {

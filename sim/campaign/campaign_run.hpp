@@ -22,7 +22,7 @@ class CampaignRun {
   CampaignResult play();
 
   std::int64_t now() const { return now_; }
-  /// Those that are there, in the order of their coming.
+  /// Returns the nodes that are there, in the order of their coming.
   std::span<const CampaignNode> nodes() const { return nodes_; }
   std::int32_t ready() const;
   LayoutBook& book() { return book_; }
@@ -36,12 +36,12 @@ class CampaignRun {
   JobLayout layout() const { return layout_; }
   /// A rule that keeps places of its own marks the nodes itself.
   void mark_used(std::int32_t node, bool used);
-  /// Largest factor of the used nodes.
+  /// Returns the largest factor of the used nodes.
   double slowest() const;
 
   /// Starts a step now, which takes `ns`, of which `undisturbed_ns` are its work. One under way is dropped.
   void begin_step(std::int64_t ns, std::int64_t undisturbed_ns, double samples);
-  /// The same for a step whose time is that of its slowest node.
+  /// Begins a step whose time is that of its slowest node.
   void begin_step(const StepOfLayout& step);
   /// The step under way, or the one that is just done, takes longer.
   void prolong_step(std::int64_t ns);
@@ -60,7 +60,7 @@ class CampaignRun {
   void commit_after(std::int64_t work_ns) {
     if (uncommitted_work_ >= work_ns) commit();
   }
-  /// What the finished steps since the last commit take undisturbed.
+  /// Returns what the finished steps since the last commit take undisturbed.
   std::int64_t uncommitted_work() const { return uncommitted_work_; }
   /// Steps since the last commit are lost.
   void lose_uncommitted();
@@ -74,7 +74,7 @@ class CampaignRun {
   struct Posted {
     std::int64_t at = 0;
     PostedKind kind{};
-    std::int64_t order = 0;  ///< of posting
+    std::int64_t order = 0;  ///< number in the order of posting
     std::int64_t number = 0;
     std::int32_t node = 0;
 
@@ -121,7 +121,7 @@ class CampaignRun {
   Step step_;
   TimeUse standing_ = TimeUse::kWaiting;
   std::int64_t pause_ = 0;      ///< number of the last one; what a step or another pause has ended has an older one
-  double rate_ = 0;             ///< of the ready nodes, undisturbed
+  double rate_ = 0;             ///< rate of the ready nodes, undisturbed
   double node_ns_ = 0;          ///< node time until now
   double node_ns_of_step_ = 0;  ///< until the end of the last step, or the beginning of the first
   std::int64_t uncommitted_training_ = 0;

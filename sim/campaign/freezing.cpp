@@ -37,8 +37,8 @@ std::vector<double> sizes_of(const LayerFreezing& network, std::int32_t frozen) 
   return sizes;
 }
 
-/// The largest of `stages` stages as the released program fills them: one after the other, each up to the mean of what
-/// is left for it and those behind it, and the variance of these sizes divided by their number.
+/// Returns the largest of `stages` stages as the released program fills them: one after the other, each up to the mean
+/// of what is left for it and those behind it, and the variance of these sizes divided by their number.
 double largest_stage(const std::vector<double>& sizes, std::int32_t stages) {
   double left = std::accumulate(sizes.begin(), sizes.end(), 0.0);
   double largest = 0;

@@ -10,7 +10,7 @@ namespace plumb {
 struct LayerFreezing {
   std::int32_t layers = 12;
   double alpha = 1.0 / 3;
-  double width = 768;             ///< of the transformer: its layers have 12 width^2 parameters, and biases and norms
+  double width = 768;  ///< width of the transformer: its layers have 12 width^2 parameters, and biases and norms
   double embedding_millions = 0;  ///< parameters before the layers
   double head_millions = 0;       ///< and behind them
 

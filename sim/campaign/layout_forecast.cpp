@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-/// The layouts that are the best of some number of nodes, and the current one.
+/// Returns the layouts that are the best of some number of nodes, and the current one.
 std::vector<JobLayout> layouts_to_compare(LayoutBook& book, std::int32_t most, JobLayout current) {
   std::set<JobLayout> layouts;
   if (current.nodes() > 0) layouts.insert(current);

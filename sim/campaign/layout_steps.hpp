@@ -54,20 +54,21 @@ class LayoutSource {
 
   /// None where the job cannot run so.
   virtual std::optional<StepOfLayout> step(JobLayout layout) = 0;
-  /// The lengths of pipelines that are worth asking for, ascending.
+  /// Returns the lengths of pipelines that are worth asking for, ascending.
   virtual std::vector<std::int32_t> lengths() const = 0;
-  /// The most copies of a pipeline of `stages`.
+  /// Returns the most copies of a pipeline of `stages`.
   virtual std::int32_t most_pipelines(std::int32_t stages) const = 0;
   virtual std::optional<LayoutRestart> restart(JobLayout) { return {}; }
-  /// Why the last layout without a step had none; empty where that is not known.
+  /// Returns why the last layout without a step had none; empty where that is not known.
   virtual std::string refusal() const { return {}; }
   /// Into how many microbatches the samples of a step can be divided among pipelines, at least 1.
   virtual std::int64_t microbatches() const { return 64; }
-  /// A step of one of `layout.pipelines` pipelines, which has `layout.stages` stages and takes `share` of all samples
-  /// of a step. Without a better way, as long as its samples take in the layout with the most pipelines up to these.
+  /// Returns a step of one of `layout.pipelines` pipelines, which has `layout.stages` stages and takes `share` of all
+  /// samples of a step. Without a better way, as long as its samples take in the layout with the most pipelines up to
+  /// these.
   virtual std::optional<std::int64_t> share_ns(JobLayout layout, double share);
-  /// A step while the first layers are frozen. Without a better way that of the whole network, less the share of the
-  /// frozen layers' work: all of it, or what is not forward, two thirds.
+  /// Returns a step while the first layers are frozen. Without a better way that of the whole network, less the share
+  /// of the frozen layers' work: all of it, or what is not forward, two thirds.
   virtual std::optional<StepOfLayout> frozen_step(JobLayout layout, const FrozenLayers& layers);
   /// Transformer layers of the network; 0 where that is not known.
   virtual std::int32_t layers() const { return 0; }
@@ -109,16 +110,16 @@ class LayoutBook {
   explicit LayoutBook(LayoutSource& source) : source_(source) {}
 
   std::optional<StepOfLayout> step(JobLayout layout);
-  /// The layout of at most `nodes` nodes with the most samples per second; of equal ones that of fewer pipelines, then
-  /// of fewer stages. None: the job does not run on so few.
+  /// Returns the layout of at most `nodes` nodes with the most samples per second; of equal ones that of fewer
+  /// pipelines, then of fewer stages. None: the job does not run on so few.
   std::optional<JobLayout> best(std::int32_t nodes);
-  /// The layout that a job on usually so many nodes is made for: the best one for them or, where the job does not run
-  /// on so few, for the fewest on which it runs. None: there is no layout at all.
+  /// Returns the layout that a job on usually so many nodes is made for: the best one for them or, where the job does
+  /// not run on so few, for the fewest on which it runs. None: there is no layout at all.
   std::optional<JobLayout> made_for(std::int32_t nodes);
-  /// Samples per second of `best`; 0 where there is none.
+  /// Returns the samples per second of `best`; 0 where there is none.
   double best_rate(std::int32_t nodes);
   std::optional<StepOfLayout> frozen_step(JobLayout layout, const FrozenLayers& layers);
-  /// Of the redundant steps of the source; this one where it has none.
+  /// Returns the book of the redundant steps of the source; this one where it has none.
   LayoutBook& redundant();
   LayoutSource& source() { return source_; }
 

@@ -30,7 +30,7 @@ class NodeSeats {
 
   std::int32_t empty() const;
   std::int32_t empty_of(std::int32_t stage) const;
-  /// Of the stage with the most of them.
+  /// Returns the empty seats of the stage with the most of them.
   std::int32_t most_empty() const;
   /// Some stage has no node any more.
   bool lost_stage() const;

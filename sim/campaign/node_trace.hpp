@@ -29,23 +29,23 @@ struct NodeTrace {
   friend bool operator==(const NodeTrace&, const NodeTrace&) = default;
 };
 
-/// A record in one of two formats, told apart by its first character. Lines `milliseconds,add|remove,node` and
+/// Returns a record in one of two formats, told apart by its first character. Lines `milliseconds,add|remove,node` and
 /// `milliseconds,slow,node,factor`, as Bamboo's traces; or JSON `{"metadata": {"gap_seconds": 300}, "data": [3, 4]}`,
 /// how many nodes there were at every tick, as SkyPilot's: of nodes that go, those that were there longest go first.
 /// Throws `Error` with the line for what cannot be: time that runs backwards, a node that comes twice or goes without
 /// having come.
 NodeTrace node_trace_from_text(const std::string& text, const std::string& file_name);
 
-/// The lines of a trace whose times are whole milliseconds.
+/// Returns the lines of a trace whose times are whole milliseconds.
 std::string node_trace_to_text(const NodeTrace& trace);
 
-/// The most nodes that were there at once.
+/// Returns the most nodes that were there at once.
 std::int32_t most_nodes_of(const NodeTrace& trace);
 
 /// Nodes that fail at random, each replaced at once.
 struct RandomFailures {
   std::int32_t nodes = 1;
-  std::int64_t mean_ns = 0;   ///< of the exponential life of a node
+  std::int64_t mean_ns = 0;   ///< mean of the exponential life of a node
   std::int64_t ready_ns = 0;  ///< from being added to being ready; a node that is being made does not fail
   std::int64_t until_ns = 0;
   std::uint64_t seed = 1;
@@ -63,7 +63,7 @@ struct RandomMarket {
 };
 NodeTrace random_market(const RandomMarket& market);
 
-/// The same events as Parcae's program takes them: it makes intervals of the distinct seconds of a trace, fills longer
+/// Takes events as Parcae's program does: it makes intervals of the distinct seconds of a trace, fills longer
 /// gaps with intervals of their own, and counts each as `interval_ns` long; events come at their beginnings.
 /// `end_ns`: of the last interval.
 NodeTrace in_intervals(const NodeTrace& trace, std::int64_t interval_ns, std::int64_t& end_ns);

@@ -22,7 +22,7 @@ struct OobleckSettings {
 
 /// Pipelines of several lengths that share the microbatches of a step.
 struct OobleckPlan {
-  std::vector<std::int32_t> lengths;  ///< of all pipelines
+  std::vector<std::int32_t> lengths;  ///< lengths of all pipelines
   std::int64_t step_ns = 0;
   double samples = 0;
 };
@@ -196,12 +196,12 @@ class OobleckRule final : public CampaignRule {
   std::map<std::int32_t, std::optional<OobleckPlan>> plans_;  ///< by nodes
   std::map<std::pair<JobLayout, std::int64_t>, std::int64_t> share_ns_;
   std::optional<OobleckPlan> plan_;
-  std::vector<std::int32_t> lengths_;     ///< of the pipelines that last ran
+  std::vector<std::int32_t> lengths_;     ///< lengths of the pipelines that last ran
   std::map<std::int32_t, Stage> stages_;  ///< by node
   std::set<Stage> lost_;                  ///< since they last ran
 };
 
-/// The shortest pipeline that the job runs on.
+/// Returns the shortest pipeline that the job runs on.
 std::int32_t shortest_pipeline(LayoutBook& book) {
   for (const std::int32_t length : book.source().lengths()) {
     if (book.step({1, length})) return length;

@@ -112,7 +112,7 @@ class ParcaeRule final : public CampaignRule {
   bool started_ = false;
   bool came_ = false;
   bool went_ = false;
-  std::int64_t left_ns_ = 0;    ///< of a restart
+  std::int64_t left_ns_ = 0;    ///< time that is left of a restart
   std::int64_t trains_ns_ = 0;  ///< behind the pause
 };
 

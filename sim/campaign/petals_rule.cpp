@@ -15,7 +15,7 @@ namespace plumb {
 namespace {
 
 struct PetalsSettings {
-  std::int32_t blocks = 0;    ///< of the network
+  std::int32_t blocks = 0;    ///< blocks of the network
   std::int32_t held = 0;      ///< by every server
   double quality = 0;         ///< below which a server moves
   std::int64_t load_ns = 0;   ///< the blocks of a server, over the network
@@ -93,7 +93,7 @@ class PetalsRule final : public CampaignRule {
     return node == run.nodes().end() ? 0 : 1 / node->factor;
   }
 
-  /// Of every block, by the servers that count.
+  /// Returns the throughput of every block, by the servers that count.
   std::vector<double> throughput(const CampaignRun& run, Counts counts) {
     spans_.clear();
     speeds_.clear();
@@ -120,7 +120,7 @@ class PetalsRule final : public CampaignRule {
     return *slowest_;
   }
 
-  /// Samples per second of a swarm whose slowest block has so many servers' throughput.
+  /// Returns the samples per second of a swarm whose slowest block has so many servers' throughput.
   double rate(double servers) {
     const auto whole = static_cast<std::int32_t>(servers + kHair);
     if (whole == 0) return rate_of(1) * std::max(0.0, servers);
@@ -128,7 +128,7 @@ class PetalsRule final : public CampaignRule {
     return below + (servers - whole) * std::max(0.0, rate_of(whole + 1) - below);
   }
 
-  /// Of so many pipelines, or of fewer where there is no such layout.
+  /// Returns the rate of so many pipelines, or of fewer where there is no such layout.
   double rate_of(std::int32_t pipelines) {
     const std::optional<JobLayout> found = layout(pipelines);
     return found ? book_.step(*found)->samples_per_s() : 0;
@@ -212,7 +212,7 @@ class PetalsRule final : public CampaignRule {
     run.begin_step(step_ns_, std::llround(samples / rate(servers.moved) * 1e9), samples);
   }
 
-  /// That of so many servers' throughput. False: there is none.
+  /// Switches to the layout for this many servers. Returns false if there is none.
   bool take_layout(double servers, CampaignRun& run) {
     const std::optional<JobLayout> next = layout(std::max(1, static_cast<std::int32_t>(servers + kHair)));
     if (servers <= 0 || !next) {
@@ -235,11 +235,11 @@ class PetalsRule final : public CampaignRule {
   std::vector<double> speeds_;
   std::int64_t loads_ = 0;
   std::optional<SlowestBlock> slowest_;  ///< none: not known since the last change
-  bool layout_is_taken_ = false;         ///< of the swarm as it is
+  bool layout_is_taken_ = false;         ///< whether there is a layout for the swarm as it is
   bool all_stay_ = false;                ///< all have looked, and nothing has changed since
-  std::int64_t step_ns_ = 0;             ///< of the step under way, as it began
+  std::int64_t step_ns_ = 0;             ///< time of the step under way, as it began
   std::int64_t step_end_ = 0;
-  double rate_ = 0;  ///< of the step under way, since the swarm last got slower
+  double rate_ = 0;  ///< rate of the step under way, since the swarm last got slower
 };
 
 constexpr std::array kPetalsOptions{

@@ -11,11 +11,11 @@ namespace plumb {
 namespace {
 
 struct RavnestSettings {
-  std::int32_t stages = 1;      ///< of every cluster
+  std::int32_t stages = 1;      ///< stages of every cluster
   std::int32_t clusters = 0;    ///< 0: as many as the usual number of nodes makes
   std::int32_t usual = 1;       ///< nodes
-  std::int64_t updates = 1;     ///< of every cluster, between two averagings
-  std::int64_t average_ns = 0;  ///< that one takes
+  std::int64_t updates = 1;     ///< updates of every cluster between two averagings
+  std::int64_t average_ns = 0;  ///< time of an averaging
   std::int64_t rejoin_ns = 0;   ///< a peer loads the newest weights of its layers from other clusters
   std::int64_t every_ns = 0;    ///< work between two checkpoints, which are written beside it
 };
@@ -196,11 +196,11 @@ class RavnestRule final : public CampaignRule {
   RavnestSettings settings_;
   LayoutBook& book_;
   JobLayout layout_;
-  std::int64_t update_ns_ = 0;  ///< of a cluster; 0: not asked for so far
+  std::int64_t update_ns_ = 0;  ///< time of a cluster's update; 0: not asked for so far
   std::vector<Cluster> clusters_;
   std::vector<std::int32_t> waiting_;  ///< nodes without a place
   std::int64_t loadings_ = 0;
-  double lost_updates_ = 0;  ///< that were counted when their step began, and are to be done again
+  double lost_updates_ = 0;  ///< updates that were counted when their step began, and are to be done again
   bool started_ = false;     ///< all places were taken since the beginning, or the last checkpoint that was loaded
   bool trained_ = false;     ///< there is something to load
   bool averages_ = false;    ///< in the step under way

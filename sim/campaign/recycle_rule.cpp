@@ -10,7 +10,7 @@ namespace plumb {
 namespace {
 
 struct RecycleSettings {
-  std::int32_t stages = 1;    ///< of every pipeline
+  std::int32_t stages = 1;    ///< stages of every pipeline
   std::int64_t pause_ns = 0;  ///< to notice a loss and send microbatches elsewhere, or to take nodes in
   std::int64_t every_ns = 0;  ///< work between two checkpoints, which are written beside it
   bool moves_layers = false;  ///< besides microbatches, so that all nodes that are left have equal work
@@ -98,7 +98,7 @@ class RecycleRule final : public CampaignRule {
     return step;
   }
 
-  /// That the fullest holder takes for the microbatches of a step, from its beginning on.
+  /// Returns the turns that the fullest holder takes for the microbatches of a step, from its beginning on.
   double least_turns() const {
     constexpr double kForward = 1.0 / 3;  // of a turn
     const auto microbatches = static_cast<double>(book_.source().microbatches());

@@ -125,7 +125,7 @@ constexpr std::array kCheckpointOptions{kSavesOption,       kSaveOption,     kRe
                                         kPeersOption,       kStateOption,    kLinkOption,    kIdleOption,
                                         kMoveSecondsOption, kMoveBytesOption};
 
-/// The settings of `varuna`, and those of `checkpoint` but for its nodes.
+/// Returns the settings of `varuna`, and those of `checkpoint` but for its nodes.
 RestartSettings settings_with_peers(const OptionReader& options) {
   RestartSettings settings = restart_settings(options);
   settings.peers = static_cast<std::int32_t>(options.count("peers"));

@@ -12,14 +12,14 @@ namespace plumb {
 
 /// What checkpoint and restart is told.
 struct RestartSettings {
-  std::int64_t every_ns = 0;    ///< of work between two checkpoints
+  std::int64_t every_ns = 0;    ///< time of work between two checkpoints
   std::int64_t save_ns = 0;     ///< the job stands still for
   std::int64_t restart_ns = 0;  ///< from a loss, or from a decision, to the next step
   bool morph = false;           ///< takes the best layout for the nodes that are there; else always the same one
   std::int32_t peers = 0;       ///< nodes that keep the state of each other in memory after every step; below 2: none
-  std::int64_t copy_ns = 0;     ///< that sending a node's state to its peers takes, if nothing else is sent
+  std::int64_t copy_ns = 0;     ///< time of sending a node's state to its peers, if nothing else is sent
   double idle = 0;              ///< share of a step in which a node's link is free for that
-  std::int32_t nodes = 1;       ///< that the layout is made for, where it is always the same one
+  std::int32_t nodes = 1;       ///< nodes that the layout is made for, where it is always the same one
   /// While a node gets slower or faster, layers move between the nodes of its pipeline for so long, without a stop, and
   /// then all of them take the same time (vPipe). None: they stay, and all wait for the slowest node.
   std::optional<std::int64_t> rebalance_ns{};
@@ -52,9 +52,9 @@ class RestartRule : public CampaignRule {
   void step_done(CampaignRun& run) override;
 
  protected:
-  /// The layout to take now; none: the job waits.
+  /// Returns the layout to take now; none: the job waits.
   virtual std::optional<JobLayout> wanted(const CampaignRun& run);
-  /// A step of the layout that the job has.
+  /// Returns a step of the layout that the job has.
   virtual StepOfLayout step(const CampaignRun& run) { return *book_.step(run.layout()); }
   void start_restart(CampaignRun& run);
   LayoutBook& book() { return book_; }
@@ -62,7 +62,7 @@ class RestartRule : public CampaignRule {
  private:
   enum class State : std::uint8_t { kWaiting, kRestarting, kTraining, kSaving };
 
-  /// Whether all nodes of the group of `node` have gone since the job last ran.
+  /// Returns whether all nodes of the group of `node` have gone since the job last ran.
   bool group_is_lost(const CampaignNode& node);
   void finish_restart(CampaignRun& run);
   void begin_step(CampaignRun& run);

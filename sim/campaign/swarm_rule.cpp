@@ -141,7 +141,7 @@ class SwarmRule final : public CampaignRule {
     run.begin_step(std::llround(static_cast<double>(step.ns) * slowdown(*next, run)), step.ns, step.samples);
   }
 
-  /// How many times as long as with peers of full speed the slowest pool takes for a step of `layout`.
+  /// Returns how many times as long as with peers of full speed the slowest pool takes for a step of `layout`.
   double slowdown(const JobLayout& layout, const CampaignRun& run) {
     if (run.slowest() == 1) return 1;
     const std::int64_t tasks = book_.source().microbatches();

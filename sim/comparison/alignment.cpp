@@ -18,8 +18,8 @@ struct Entry {
   }
 };
 
-/// Spans that take part in the comparison, in order of key: all but transfers, and those of devices of which `other`
-/// knows nothing.
+/// Returns the spans that take part in the comparison, in order of key: all but transfers, and those of devices of
+/// which `other` knows nothing.
 std::vector<Entry> entries_of(const Timeline& timeline, const Timeline& other) {
   std::vector<Entry> entries;
   entries.reserve(timeline.spans.size());

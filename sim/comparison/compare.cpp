@@ -112,7 +112,7 @@ void fill_kinds(const Timeline& predicted, const Timeline& measured, const Align
   }
 }
 
-/// Devices that both know; figures compare like with like.
+/// Returns the devices that both know; figures compare like with like.
 std::vector<std::size_t> known_devices(const Timeline& one, const Timeline& other) {
   std::vector<std::size_t> devices;
   for (std::size_t d = 0; d < one.devices.size(); ++d) {
@@ -252,7 +252,8 @@ struct Runs {
   std::int64_t count = 0;
 };
 
-/// One step of a traced run that tells how long its other steps were: those that were not disturbed are the runs.
+/// Returns one step of a traced run that tells how long its other steps were: those that were not disturbed are the
+/// runs.
 Runs summarize_traced(const Timeline& shown, const TracedFacts& facts) {
   std::vector<double> calm;
   for (std::size_t k = 0; k < facts.step_ns.size(); ++k) {

@@ -30,13 +30,13 @@ struct FigureError {
 /// first to the end of the last. The errors are those of single actions and need aligned timelines.
 struct KindError {
   Op op{};
-  std::optional<Op> partner = std::nullopt;  ///< of a pair: the later one of its ops, in their order
+  std::optional<Op> partner = std::nullopt;  ///< later one of a pair's ops, in their order
   std::int64_t predicted_count = 0;
   std::int64_t measured_count = 0;
   std::int64_t predicted_ns = 0;  ///< all of them together
   std::int64_t measured_ns = 0;
   double median_error = 0;  ///< signed: positive when predicted longer
-  double p90_error = 0;     ///< of the absolute errors, nearest rank
+  double p90_error = 0;     ///< 90th percentile of the absolute errors, nearest rank
 
   friend bool operator==(const KindError&, const KindError&) = default;
 };
@@ -77,9 +77,9 @@ struct Offender {
 
 struct CompareOptions {
   std::optional<double> max_error = std::nullopt;   ///< bound of the model's part of the step time's error, e.g. 0.05;
-                                                    ///< of all of it where the error is not split
+                                                    ///< all of it counts where the error is not split
   std::optional<double> max_noise = std::nullopt;   ///< bound of what the step time differs by from what is usual, and
-                                                    ///< of the spread of several runs; beyond it there is no answer
+                                                    ///< by the spread of several runs; beyond it there is no answer
   bool memory_exact = false;                        ///< peaks must be equal to the byte, in all and by class
   std::optional<std::size_t> shown = std::nullopt;  ///< the run that stands for all; without it the one of (lower)
                                                     ///< median step time, and the step time is that of the median
@@ -99,7 +99,7 @@ struct Comparison {
   std::string measured_schedule;
   std::int64_t runs = 1;  ///< measured ones, or steps that a traced one tells of; figures are of the run with the
                           ///< median step time, see `compare`
-  double spread = 0;      ///< of their step times: (largest - smallest) / median
+  double spread = 0;      ///< spread of their step times: (largest - smallest) / median
 
   FigureError makespan_ns;
   FigureError step_time_ns;  ///< against the median of the runs
@@ -112,17 +112,17 @@ struct Comparison {
   std::int64_t only_predicted = 0;  ///< compute actions that the other one does not have
   std::int64_t only_measured = 0;
   std::vector<KindError> kinds;     ///< compute and collective lanes, in order of op, then of partner
-  std::vector<CauseError> causes;   ///< those that occur in either
+  std::vector<CauseError> causes;   ///< causes that occur in either
   std::vector<MemoryError> memory;  ///< devices and classes where either has bytes; empty unless both know memory
-  std::optional<ErrorSplit> split;  ///< of the step time, against the run that stands for all; aligned timelines with
-                                    ///< spans only
+  std::optional<ErrorSplit> split;  ///< parts of the step time's error, against the run that stands for all; aligned
+                                    ///< timelines with spans only
   std::vector<Offender> offenders;  ///< compute actions by difference of duration, largest first; aligned only
 
-  /// The model's part of the step time's relative error: without noise, where the error is split.
+  /// Returns the model's part of the step time's relative error: without noise, where the error is split.
   double model_error() const;
-  /// The rest of it: by how much the run that stands for all differs from what is usual in the runs.
+  /// Returns the rest of it: by how much the run that stands for all differs from what is usual in the runs.
   double noise() const { return step_time_ns.error - model_error(); }
-  /// How noisy the runs are: the larger of `noise()`, without its sign, and their spread.
+  /// Returns how noisy the runs are: the larger of `noise()`, without its sign, and their spread.
   double noise_level() const;
 
   Verdict verdict = Verdict::kNone;
@@ -135,11 +135,11 @@ struct Comparison {
 /// time. One step of a traced run that tells of its other steps (`Timeline::traced`) is compared with their median.
 Comparison compare(const Timeline& predicted, const Timeline& measured, const CompareOptions& options = {});
 
-/// As above with several runs of the same thing (at least one): the step time is compared with their median (mean of
-/// the middle two), everything else with the run whose step time is the (lower) middle one.
+/// Compares `predicted` with several runs of one thing (at least one): the step time is compared with their median
+/// (mean of the middle two), everything else with the run whose step time is the (lower) middle one.
 Comparison compare(const Timeline& predicted, std::span<const Timeline> measured, const CompareOptions& options = {});
 
-/// The run whose step time is the (lower) middle one. Requires one.
+/// Returns the run whose step time is the (lower) middle one. Requires one.
 std::size_t middle_run(std::span<const Timeline> runs);
 
 /// As a document: {"format":"plumbline-comparison","version":1,...} (README.md).

@@ -13,12 +13,12 @@ namespace plumb {
 
 /// What a prediction got wrong. Every part but the last one is a kind of time that a replay takes (`ReplayKind`).
 enum class ErrorPart : std::uint8_t {
-  kDurations,  ///< of actions
+  kDurations,  ///< durations of actions
   kHost,       ///< the runtime between actions
-  kMessages,   ///< what they take in company
+  kMessages,   ///< what they take beside others
   kWaits,      ///< for collectives and copies
   kOrder,      ///< another order on a device, and actions that only one of both has
-  kMissing,    ///< the same where ranks have no trace: what they did is in it, too
+  kMissing,    ///< order where ranks have no trace: what they did is in it, too
 };
 
 inline constexpr std::size_t kErrorPartCount = 6;

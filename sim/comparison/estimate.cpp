@@ -41,7 +41,7 @@ Estimate median_estimate(const std::vector<double>& values, std::int64_t resampl
 
 namespace {
 
-/// The last end of every update by its number, on `device` or on all.
+/// Returns the last end of every update by its number, on `device` or on all.
 std::map<std::int64_t, Ticks> ends_of_updates(const Timeline& timeline, std::optional<DeviceId> device = {}) {
   std::map<std::int64_t, Ticks> ends;
   for (const Span& span : timeline.spans) {

@@ -16,7 +16,7 @@ struct Estimate {
   friend bool operator==(const Estimate&, const Estimate&) = default;
 };
 
-/// Mean of the middle two where their number is even; 0 of nothing.
+/// Returns the mean of the middle two where their number is even; 0 of nothing.
 double median_of(std::vector<double> values);
 
 /// `value` with the interval of its bootstrap draws; without any the value itself.
@@ -25,11 +25,12 @@ Estimate with_interval(double value, std::vector<double> draws);
 /// Median of `values` with its bootstrap interval: `resamples` draws with replacement, from `seed`.
 Estimate median_estimate(const std::vector<double>& values, std::int64_t resamples = 1000, std::uint64_t seed = 0);
 
-/// Nanoseconds from the last end of each update to that of the next one. Empty without spans of updates.
+/// Returns the nanoseconds from the last end of each update to that of the next one. Empty without spans of updates.
 std::vector<double> step_times_ns(const Timeline& timeline);
 
-/// Nanoseconds of an update of `run` by the definition that gave the prediction's step time: of asynchronous runs
-/// between the same updates of the same device, where both have them. Otherwise the run's own step time.
+/// Returns the nanoseconds of an update of `run` by the definition that gave the prediction's step time: of
+/// asynchronous runs between the same updates of the same device, where both have them. Otherwise the run's own step
+/// time.
 double step_as_predicted(const Timeline& predicted, const Timeline& run);
 
 }  // namespace plumb

@@ -27,7 +27,7 @@ struct RankedRun {
   std::int64_t steps = 0;   ///< measured
   std::int64_t strays = 0;  ///< steps further from the median than 5 median absolute deviations
   double error = 0;         ///< (predicted - measured) / measured
-  double most_error = 0;    ///< of the absolute error over the interval of the median
+  double most_error = 0;    ///< largest absolute error over the interval of the median
   double idle_error = 0;    ///< largest difference of a device's idle share
 };
 

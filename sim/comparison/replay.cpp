@@ -19,17 +19,17 @@ std::int64_t lag_of(const ReplayTimes& times) {
 }
 
 /// Times that change evenly from one state to another one.
-struct Course {
+struct LinearChange {
   std::vector<double> from;
   std::vector<double> change;
 
   double at(std::size_t i, double share) const { return from[i] + share * change[i]; }
 };
 
-/// Of `of_from[i]` to `of_to[i]`, by `value`.
+/// Returns how times change from `of_from[i]` to `of_to[i]`, by `value`.
 template <class Value>
-Course course(const std::vector<ReplayTimes>& of_from, const std::vector<ReplayTimes>& of_to, Value value) {
-  Course made;
+LinearChange change_of(const std::vector<ReplayTimes>& of_from, const std::vector<ReplayTimes>& of_to, Value value) {
+  LinearChange made;
   for (std::size_t i = 0; i < of_from.size(); ++i) {
     made.from.push_back(static_cast<double>(value(of_from[i])));
     made.change.push_back(static_cast<double>(value(of_to[i]) - value(of_from[i])));
@@ -55,9 +55,9 @@ class Changing {
   Changing(const ReplayGraph& graph, const ReplayInputs& from, const ReplayInputs& to, const ReplayTarget& target)
       : graph_(graph),
         target_(target),
-        duration_(course(from.units, to.units, [](const ReplayTimes& times) { return times.front(); })),
-        lag_(course(from.units, to.units, lag_of)),
-        hop_(course(from.hops, to.hops, lag_of)),
+        duration_(change_of(from.units, to.units, [](const ReplayTimes& times) { return times.front(); })),
+        lag_(change_of(from.units, to.units, lag_of)),
+        hop_(change_of(from.hops, to.hops, lag_of)),
         tail_{{static_cast<double>(from.tail_ns)}, {static_cast<double>(to.tail_ns - from.tail_ns)}},
         end_(graph.units.size()),
         via_(graph.units.size()) {}
@@ -132,10 +132,10 @@ class Changing {
 
   const ReplayGraph& graph_;
   const ReplayTarget& target_;
-  Course duration_;
-  Course lag_;
-  Course hop_;
-  Course tail_;
+  LinearChange duration_;
+  LinearChange lag_;
+  LinearChange hop_;
+  LinearChange tail_;
   std::vector<double> end_;
   std::vector<std::size_t> via_;  ///< the edge that a unit waited for last; `kNoUnit`: its lane
 };

@@ -28,7 +28,7 @@ using ReplayTimes = std::array<std::int64_t, kReplayKindCount>;
 /// One action of a compute lane, or several that overlap (a pair).
 struct ReplayUnit {
   DeviceId device{};
-  bool first = false;      ///< of its device
+  bool first = false;      ///< whether it is the first of its device
   std::size_t member = 0;  ///< its actions: into `ReplayGraph::members`
   std::size_t behind = 0;
   std::size_t edge = 0;  ///< values that it needs from other devices: into `ReplayGraph::edges`
@@ -45,13 +45,13 @@ struct ReplayEdge {
 /// are dense; spans are those of the timeline that it was made from, which must outlive it.
 struct ReplayGraph {
   std::vector<ReplayUnit> units;     ///< by device, then start
-  std::vector<const Span*> members;  ///< of the compute lanes
+  std::vector<const Span*> members;  ///< spans of the compute lanes
   std::vector<ReplayEdge> edges;     ///< by taker
-  std::vector<std::size_t> order;    ///< of units, so that everything that one waits for stands before it; empty
-                                     ///< where the timeline has no spans, or contradicts itself
+  std::vector<std::size_t> order;  ///< units in an order in which everything that one waits for comes before it; empty
+                                   ///< where the timeline has no spans, or contradicts itself
 };
 
-/// The order of a timeline. A value that a timeline itself did not wait for is no edge.
+/// Returns the order of a timeline. A value that a timeline itself did not wait for is no edge.
 ReplayGraph replay_graph(const Timeline& timeline);
 
 /// Times for a graph: a unit starts `lag` after the unit before it in its lane, and `hop` after each unit that gives
@@ -65,7 +65,7 @@ struct ReplayInputs {
   std::int64_t tail_ns = 0;   ///< after the last unit, up to the makespan
 };
 
-/// When each unit starts.
+/// Returns when each unit starts.
 std::vector<std::int64_t> replay_starts(const ReplayGraph& graph, const ReplayInputs& inputs);
 
 /// The moment that a replay is asked for: the latest end of some units, plus the tail if `with_tail`.

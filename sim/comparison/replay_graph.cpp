@@ -28,7 +28,7 @@ void add_units(const Timeline& timeline, ReplayGraph& graph) {
   }
 }
 
-/// All that makes a value, so that takers find it.
+/// Returns all that makes a value, so that takers find it.
 std::vector<std::pair<ValueKey, std::size_t>> makers_of(const ReplayGraph& graph) {
   std::vector<std::pair<ValueKey, std::size_t>> makers;
   for (std::size_t unit = 0; unit < graph.units.size(); ++unit) {

@@ -30,7 +30,7 @@ struct Backward {
   SpanList measured;
 };
 
-/// Those backwards that both sides cut otherwise; nothing where something is left that is none.
+/// Finds the backwards that both sides cut otherwise; nothing where something is left that is none.
 std::optional<std::map<BackwardKey, Backward>> backwards_cut_otherwise(const Alignment& alignment) {
   std::map<BackwardKey, Backward> backwards;
   const auto add = [&](const SpanList& spans, SpanList Backward::*side) {
@@ -65,8 +65,8 @@ Ticks sum_of(const SpanList& spans) {
   return sum;
 }
 
-/// The span in which work that was done one after the other has come as far as `done`, and the moment of that. At the
-/// seam of two spans it is the end of the first one, or if it `begins` there, the start of the second one.
+/// Returns the span in which work that was done one after the other has come as far as `done`, and the moment of that.
+/// At the seam of two spans it is the end of the first one, or if it `begins` there, the start of the second one.
 std::pair<const Span*, Ticks> place_of(const SpanList& spans, Ticks done, bool begins) {
   for (const Span* span : spans) {
     const Ticks length = length_of(*span);

@@ -10,7 +10,7 @@ namespace plumb {
 
 /// Where a run did the work of a predicted action. Moments are those of the run.
 struct RunWork {
-  const Span* span = nullptr;  ///< the same action, or the one in which the work begins; null: the run has none
+  const Span* span = nullptr;  ///< span of the action, or of the one in which the work begins; null: the run has none
   Ticks start = 0;
   Ticks end = 0;
   Ticks length = 0;             ///< less than from start to end where the run did something else in between
@@ -19,7 +19,7 @@ struct RunWork {
   friend bool operator==(const RunWork&, const RunWork&) = default;
 };
 
-/// The work of an action that the run has itself.
+/// Returns the work of an action that the run has itself.
 RunWork same_action(const Span& span);
 
 /// By predicted action, in the order of `members`, where the run did its work.

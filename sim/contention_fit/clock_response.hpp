@@ -16,8 +16,8 @@ struct ClockShape {
   friend bool operator==(const ClockShape&, const ClockShape&) = default;
 };
 
-/// How far the clock has fallen during each step of a run that begins at full speed: the mean over the step, as a share
-/// of the whole fall (0: full speed, 1: lowest). The clock approaches its target exponentially.
+/// Returns how far the clock has fallen during each step of a run that begins at full speed: the mean over the step, as
+/// a share of the whole fall (0: full speed, 1: lowest). The clock approaches its target exponentially.
 std::vector<double> clock_response(std::span<const LoadStep> steps, const ClockShape& shape);
 
 }  // namespace plumb

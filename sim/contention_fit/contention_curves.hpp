@@ -40,10 +40,10 @@ class ContentionCurves {
   const std::vector<CurvePoint>& points() const { return points_; }
   std::size_t size() const { return size_; }
   bool has(CommonUnknown unknown) const { return common_[static_cast<std::size_t>(unknown)]; }
-  /// Its number; `has` it.
+  /// Returns its number; `has` it.
   std::size_t number(CommonUnknown unknown) const { return number_[static_cast<std::size_t>(unknown)]; }
 
-  /// Whether the curve of `of` by `by` has points.
+  /// Returns whether the curve of `of` by `by` has points.
   bool knows(std::size_t of, std::size_t by) const { return !curve(of, by).empty(); }
 
   /// An unknown that applies to an action, and how much of it.
@@ -56,7 +56,7 @@ class ContentionCurves {
   /// fall that the clock has fallen by.
   void parts(std::size_t of, const OverlapInterval& interval, double fallen, std::vector<PartOf>& parts) const;
 
-  /// The value of a curve at `others`, from the values of all unknowns.
+  /// Returns the value of a curve at `others`, from the values of all unknowns.
   double gamma(std::size_t of, std::size_t by, std::uint16_t others, std::span<const double> values) const;
 
  private:

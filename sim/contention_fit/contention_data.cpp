@@ -16,7 +16,7 @@ bool is_alone(const OverlappedAction& action, const std::vector<OverlapInterval>
   return with_others <= kAlmostAlone * action.ns;
 }
 
-/// Of `action`, a new one where there is none.
+/// Returns the group of `action`, a new one where there is none.
 std::size_t group_of(const OverlappedAction& action, std::vector<AloneGroup>& groups) {
   const auto found = std::ranges::find_if(groups, [&](const AloneGroup& group) {
     return group.time.device == action.device && group.time.stage == action.stage && group.time.kind == action.kind;
@@ -73,8 +73,8 @@ void ContentionData::follow(const ClockShape& shape) {
   fallen.clear();
   for (std::size_t t = 0; t + 1 < step_begin.size(); ++t) {
     const std::size_t count = step_begin[t + 1] - step_begin[t];
-    const std::vector<double> course = clock_response(std::span(steps).subspan(step_begin[t], count), shape);
-    fallen.insert(fallen.end(), course.begin(), course.end());
+    const std::vector<double> response = clock_response(std::span(steps).subspan(step_begin[t], count), shape);
+    fallen.insert(fallen.end(), response.begin(), response.end());
   }
   for (AloneGroup& group : groups) {
     for (std::size_t k = 0; k < group.actions.size(); ++k) {

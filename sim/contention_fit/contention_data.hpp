@@ -16,9 +16,9 @@ namespace plumb {
 struct AloneGroup {
   AloneTime time;
   std::vector<double> ns;
-  std::vector<double> fallen_ns;     ///< of each: its time, weighted by how far the clock had fallen (0 to 1)
-  std::vector<std::size_t> blocks;   ///< of each: its `SeenAction::block`
-  std::vector<std::size_t> actions;  ///< of each: index into `ContentionData::actions`
+  std::vector<double> fallen_ns;     ///< time of each, weighted by how far the clock had fallen (0 to 1)
+  std::vector<std::size_t> blocks;   ///< `SeenAction::block` of each
+  std::vector<std::size_t> actions;  ///< index of each into `ContentionData::actions`
 };
 
 /// A measured action, prepared for the fit.
@@ -34,7 +34,7 @@ struct ContentionData {
   std::vector<SeenAction> actions;
   std::vector<AloneGroup> groups;
   std::vector<std::size_t> block_begin;  ///< by timeline, and one past the end
-  std::vector<LoadStep> steps;           ///< of all timelines
+  std::vector<LoadStep> steps;           ///< steps of all timelines
   std::vector<std::size_t> step_begin;   ///< by timeline, and one past the end
   std::vector<double> fallen;            ///< by step; empty: no clock is followed
 
@@ -43,16 +43,17 @@ struct ContentionData {
   /// Makes the clock follow `shape` from now on.
   void follow(const ClockShape& shape);
   double fallen_in(const OverlapInterval& interval) const { return fallen.empty() ? 0 : fallen[interval.step]; }
-  /// Times alone at full clock, by group, if the clock falls by `fall`. `weight` says how often each block counts.
+  /// Returns the times alone at full clock, by group, if the clock falls by `fall`. `weight` says how often each block
+  /// counts.
   std::vector<double> work(double fall, std::span<const double> weight) const;
 
-  /// How often each block is drawn, timeline by timeline: the bootstrap over updates.
+  /// Returns how often each block is drawn, timeline by timeline: the bootstrap over updates.
   std::vector<double> drawn_blocks(std::mt19937_64& random) const;
 
   bool knows(const SeenAction& action, std::int64_t least_alone) const {
     return groups[action.group].time.count >= least_alone;
   }
-  /// How long each unknown applied during the action, in times of the action alone, by unknown.
+  /// Returns how long each unknown applied during the action, in times of the action alone, by unknown.
   std::vector<double> exposure(const ContentionCurves& curves, const SeenAction& action) const;
   /// Share of the action's time during which others of kinds without a curve are under way, except those that
   /// `absorbed` names (of x kComputeLoads + by).

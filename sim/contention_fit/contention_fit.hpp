@@ -64,7 +64,7 @@ struct ContentionFit {
   std::int64_t actions = 0;          ///< number of actions fitted
   std::int64_t left_out = 0;         ///< number of actions that overlapped with something unknown, or never run alone
   double error_alone = 0;            ///< median relative |error| of durations predicted by the times alone
-  double error_fitted = 0;           ///< the same, predicted by the fit
+  double error_fitted = 0;           ///< error as predicted by the fit
 };
 
 }  // namespace plumb

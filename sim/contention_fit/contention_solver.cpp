@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// Errors much smaller than the usual one count by their squares: where that ends, as a share of the median.
+/// Share of the median error up to which errors count by their squares; larger ones count by their size.
 constexpr double kRounded = 0.3;
 constexpr double kLeastRounded = 1e-6;
 constexpr int kMostStepHalvings = 8;
@@ -17,7 +17,9 @@ constexpr double kLeastLeft = 0.01;  // of a device, and of its clock
 constexpr int kClockRounds = 3;      // values for times alone, which depend on the clock, which is one of the values
 constexpr double kMostValue = 100;   // a hundred times as long: the run was disturbed, or hardly met it
 
-/// The step that `normal` and `right` ask for, from `values` on, with no value below 0.
+/// Solves the normal equations for a step from `values` under which no value gets below 0. A value that would is held
+/// at 0, its row becomes that of the identity, and the others are solved again; each round holds one more or is the
+/// last.
 Eigen::VectorXd bounded_step(const Eigen::MatrixXd& normal, const Eigen::VectorXd& right,
                              const std::vector<double>& values) {
   const Eigen::Index size = right.size();
@@ -70,6 +72,8 @@ ContentionSolver::ContentionSolver(const ContentionData& data, const ContentionC
   part_begin_.push_back(parts_.size());
 }
 
+/// Adds up how much work an action does at the rates of its intervals: clock x what is left of the device / slowdown,
+/// and the derivatives of that sum by the unknowns. At the true values it is the time alone at full clock.
 double ContentionSolver::integral(std::size_t action, std::span<const double> values,
                                   std::vector<Slope>* slopes) const {
   const OverlappedAction& seen = data_.actions[actions_[action]].overlapped;
@@ -107,6 +111,7 @@ std::vector<double> ContentionSolver::errors(std::span<const double> values, std
   return errors;
 }
 
+/// Alternates between values and times alone: these depend on how far the clock falls, which is one of the values.
 ContentionSolution ContentionSolver::solve(std::vector<double> values, std::span<const double> weight,
                                            int iterations) const {
   const bool clock = curves_.has(CommonUnknown::kClock);
@@ -119,6 +124,8 @@ ContentionSolution ContentionSolver::solve(std::vector<double> values, std::span
   return {std::move(values), std::move(work)};
 }
 
+/// Minimizes the sum of absolute errors by iteratively reweighted least squares: an error counts by its square over its
+/// size, and small ones by their square alone. Each round takes a damped Gauss-Newton step.
 std::vector<double> ContentionSolver::solve_at(std::vector<double> values, std::span<const double> work,
                                                std::span<const double> weight, int iterations) const {
   const auto size = static_cast<Eigen::Index>(curves_.size());
@@ -156,7 +163,8 @@ std::vector<double> ContentionSolver::solve_at(std::vector<double> values, std::
   return values;
 }
 
-/// Goes along `step` as far as the sum of errors falls: half of it, a quarter, ... False when it does not fall at all.
+/// Goes along `step`, or half of it, a quarter and so on, until the sum of errors falls. Returns false if it never
+/// does.
 bool ContentionSolver::advance(const std::vector<double>& step, double rounded, std::span<const double> work,
                                std::span<const double> weight, std::vector<double>& values) const {
   const double before = total_error(values, rounded, work, weight);

@@ -21,7 +21,7 @@ class ContentionSolver {
   /// All must outlive this. `actions`: those of `data` that count.
   ContentionSolver(const ContentionData& data, const ContentionCurves& curves, std::vector<std::size_t> actions);
 
-  /// Values at or above 0, beginning at `values`. `weight`: how often each block counts.
+  /// Returns the values at or above 0, beginning at `values`. `weight`: how often each block counts.
   ContentionSolution solve(std::vector<double> values, std::span<const double> weight, int iterations) const;
 
   /// integral / work - 1 of every action.

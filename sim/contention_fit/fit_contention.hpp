@@ -7,7 +7,8 @@
 
 namespace plumb {
 
-/// How much longer actions take while others are under way, from timelines with spans of one machine (one node).
+/// Returns how much longer actions take while others are under way, from timelines with spans of one machine (one
+/// node).
 ///
 /// An action of work w (the median of the same action alone on its device, at full clock) that overlaps with n_j(t)
 /// others of kind j, m(t) messages and c(t) collectives proceeds at the rate

@@ -129,7 +129,7 @@ class OverlapMaker {
   std::int64_t per_update_;
   Overlap overlap_;
   std::vector<Change> changes_;
-  std::vector<std::pair<std::size_t, std::size_t>> ends_;  ///< of messages: devices
+  std::vector<std::pair<std::size_t, std::size_t>> ends_;  ///< ends of messages: devices
   std::vector<std::optional<std::size_t>> running_;        ///< by device: its action
   std::vector<std::int32_t> messages_;                     ///< by device
   std::vector<std::int32_t> collectives_;                  ///< by device

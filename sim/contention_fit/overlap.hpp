@@ -43,7 +43,7 @@ struct OverlappedAction {
 struct Overlap {
   std::vector<OverlappedAction> actions;
   std::vector<OverlapInterval> intervals;
-  std::vector<LoadStep> steps;  ///< of the whole run, in order of time from 0 on
+  std::vector<LoadStep> steps;  ///< steps of the whole run, in order of time from 0 on
 };
 
 /// `timeline` must have spans.

@@ -1,4 +1,5 @@
 #include "sim/events/event_engine.hpp"
+#include "schedules/program/lane_run.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +10,6 @@
 #include "sim/events/compute_share.hpp"
 #include "sim/events/event_queue.hpp"
 #include "sim/events/link_servers.hpp"
-#include "sim/events/moments.hpp"
 #include "sim/rules/jitter.hpp"
 #include "sim/rules/load_kinds.hpp"
 #include "sim/rules/transfer_notes.hpp"
@@ -17,9 +17,7 @@
 namespace plumb {
 namespace {
 
-/// How far ahead of its instr a lane asks for memory: with hundreds of lanes taking turns the processor cannot guess.
-constexpr std::size_t kEventsAhead = 16;
-constexpr std::size_t kNotesAhead = 16;
+constexpr std::size_t kNotesAhead = kStepsAhead;
 constexpr std::size_t kMessagesAhead = 4;
 
 /// What a lane does next at its instr (sim/rules/transfer_semantics.hpp, "Moments of a lane").
@@ -28,7 +26,7 @@ enum class Step : std::uint8_t { kCalls, kReach, kSends, kPost, kInputs, kRun };
 struct EventLane {
   InstrIndex end = 0;
   InstrIndex next = 0;
-  InstrIndex behind = 0;    ///< the first instr after the unit of `next`
+  InstrIndex unit_end = 0;  ///< the first instr after the unit of `next`
   InstrIndex previous = 0;  ///< the unit before; `next` at the lane's begin
   std::uint32_t wait = 0;   ///< the first wait of the unit that is not known to be over
   std::uint32_t offer = 0;  ///< the first note not yet dealt with; likewise `send` and `post`
@@ -51,21 +49,21 @@ class EventEngine {
         contended_(is_contended(program)),
         hosted_(program.runtime.costs()),
         calls_(program.runtime.has_calls()),
-        behind_links_(static_cast<std::uint32_t>(program.num_devices) +
-                      static_cast<std::uint32_t>(program.channels.size())),
-        queue_(behind_links_ + ComputeShare::slots(program)),
-        moments_(static_cast<std::size_t>(program.num_devices)),
-        compute_(program, queue_, behind_links_),
-        links_(program, options.transfers, queue_, moments_, times_) {
+        first_other_slot_(static_cast<std::uint32_t>(program.num_devices) +
+                          static_cast<std::uint32_t>(program.channels.size())),
+        queue_(first_other_slot_ + ComputeShare::slots(program)),
+        run_(static_cast<std::size_t>(program.num_devices)),
+        compute_(program, queue_, first_other_slot_),
+        links_(program, options.transfers, queue_, run_, times_) {
     if (contended_) links_.tell(compute_);
     reserve_huge(times_.start, program.size());
     reserve_huge(times_.end, program.size());
-    times_.start.assign(program.size(), Moments::kUnknown);
-    times_.end.assign(program.size(), Moments::kUnknown);
-    times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);
-    if (hosted_) times_.ready.assign(program.size(), Moments::kUnknown);
-    if (calls_) times_.issued.assign(program.size(), Moments::kUnknown);
-    if (calls_) times_.called.assign(program.transfers.size(), Moments::kUnknown);
+    times_.start.assign(program.size(), TimedRun::kUnknown);
+    times_.end.assign(program.size(), TimedRun::kUnknown);
+    times_.collective_end.assign(program.collectives.size(), TimedRun::kUnknown);
+    if (hosted_) times_.ready.assign(program.size(), TimedRun::kUnknown);
+    if (calls_) times_.issued.assign(program.size(), TimedRun::kUnknown);
+    if (calls_) times_.called.assign(program.transfers.size(), TimedRun::kUnknown);
     for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
       EventLane& lane = lanes_.emplace_back();
       lane.end = program.lane_begin[d + 1];
@@ -114,7 +112,7 @@ class EventEngine {
     lane.next = next;
     lane.step = Step::kReach;
     if (next == lane.end) return;
-    lane.behind = unit_end(program_, next);
+    lane.unit_end = unit_end(program_, next);
     lane.wait = program_.instrs[next].first_wait;
   }
 
@@ -124,7 +122,7 @@ class EventEngine {
     const auto lanes = static_cast<std::uint32_t>(lanes_.size());
     Ticks now = 0;
     for (;;) {
-      while (moments_.has_woken()) advance<kTransfers, kContended>(moments_.take_woken(), now);
+      while (run_.has_woken()) advance<kTransfers, kContended>(run_.take_woken(), now);
       if (must_update<kTransfers, kContended>(now)) continue;
       if (queue_.empty()) return;
       const EventQueue::Event event = queue_.take();
@@ -132,7 +130,7 @@ class EventEngine {
       if (event.slot < lanes) {
         if (lanes_[event.slot].step == Step::kRun) end_unit<kTransfers, kContended>(lanes_[event.slot], now);
         advance<kTransfers, kContended>(event.slot, now);
-      } else if (!kContended || event.slot < behind_links_) {
+      } else if (!kContended || event.slot < first_other_slot_) {
         links_.finish(event.slot - lanes, now);
       } else {
         compute_.handle(event.slot);
@@ -154,14 +152,14 @@ class EventEngine {
   template <bool kTransfers, bool kContended>
   void end_unit(EventLane& lane, Ticks now) {
     if constexpr (kContended) compute_.finish(static_cast<std::uint32_t>(&lane - lanes_.data()));
-    for (InstrIndex i = lane.next; i != lane.behind; ++i) moments_.set(times_.end[i], now);
+    for (InstrIndex i = lane.next; i != lane.unit_end; ++i) run_.set(times_.end[i], now);
     if constexpr (kTransfers) {
       if (!calls_) offer(lane, now);
     }
     if (!joins_.empty()) join(lane, now);
     lane.previous = lane.next;
     lane.clock = now;
-    enter(lane, lane.behind);
+    enter(lane, lane.unit_end);
     if (!kTransfers || !calls_) return;
     lane.own = lane.offer;
     lane.step = Step::kCalls;
@@ -170,7 +168,7 @@ class EventEngine {
   void offer(EventLane& lane, Ticks now) {
     const TransferNotes& offers = notes_.offers;
     lane.own = lane.offer;
-    for (; offers[lane.offer].at < lane.behind; ++lane.offer) {
+    for (; offers[lane.offer].at < lane.unit_end; ++lane.offer) {
       links_.offer(offers[lane.offer].channel, offers[lane.offer].transfer, now);
       const std::uint32_t ahead = offers[std::min(lane.offer + kMessagesAhead, offers.size() - 2)].transfer;
       __builtin_prefetch(&times_.transfers[ahead], 1);
@@ -196,15 +194,12 @@ class EventEngine {
       times_.ready[lane.next] = lane.clock;
     }
     lane.step = Step::kInputs;
-    const std::uint32_t waits = program_.instrs[lane.behind].first_wait;
+    const std::uint32_t waits = program_.instrs[lane.unit_end].first_wait;
     for (; lane.wait != waits; ++lane.wait) {
       const Wait& wait = program_.waits[lane.wait];
-      Ticks& moment = moment_of(wait);
-      if (!Moments::is_known(moment)) {
-        moments_.wait(self, moment);
-        return;
-      }
-      lane.clock = std::max(lane.clock, moment + (wait.via == Wait::kLatency ? *program_.comm : 0));
+      Ticks& moment = moment_of(times_, wait);
+      if (run_.waits(self, moment)) return;
+      lane.clock = std::max(lane.clock, moment + latency_of(program_, wait));
     }
     // Others feel an action from the moment when it begins.
     if (kContended && !be_there(lane, self, now)) return;
@@ -213,8 +208,8 @@ class EventEngine {
 
   template <bool kContended>
   void start_unit(EventLane& lane, std::uint32_t self) {
-    prefetch(lane.next);
-    for (InstrIndex i = lane.next; i != lane.behind; ++i) times_.start[i] = lane.clock;
+    prefetch_steps(program_, times_, lane.next);
+    for (InstrIndex i = lane.next; i != lane.unit_end; ++i) times_.start[i] = lane.clock;
     lane.step = Step::kRun;
     const Ticks alone = duration(lane.next, self);
     if (kContended && alone > 0) {
@@ -229,12 +224,6 @@ class EventEngine {
     return duration_of(program_, i, DeviceId{static_cast<std::int32_t>(lane)}, options_.seed);
   }
 
-  Ticks& moment_of(const Wait& wait) {
-    if (is_for_transfer(wait)) return times_.transfers[wait.via].available;
-    if (is_for_collective(wait)) return times_.collective_end[collective_of(wait)];
-    return times_.end[wait.source];
-  }
-
   /// Everything before the inputs: own messages, waits of sends, posts. False when the lane must come back later.
   bool prepare(EventLane& lane, std::uint32_t self, Ticks now) {
     if (lane.step == Step::kReach) {
@@ -244,7 +233,7 @@ class EventEngine {
       lane.step = Step::kSends;
     }
     if (lane.step == Step::kSends) {
-      for (; notes_.sends[lane.send].at < lane.behind; ++lane.send) {
+      for (; notes_.sends[lane.send].at < lane.unit_end; ++lane.send) {
         if (!wait(lane, self, times_.sent(notes_.sends[lane.send].transfer))) return false;
       }
       __builtin_prefetch(notes_.sends.data() + lane.send + kNotesAhead);
@@ -265,10 +254,7 @@ class EventEngine {
 
   /// Moves the lane's clock to `moment`; false when it is not known yet.
   bool wait(EventLane& lane, std::uint32_t self, Ticks& moment) {
-    if (!Moments::is_known(moment)) {
-      moments_.wait(self, moment);
-      return false;
-    }
+    if (run_.waits(self, moment)) return false;
     lane.clock = std::max(lane.clock, moment);
     return true;
   }
@@ -301,7 +287,7 @@ class EventEngine {
   /// Posts the receives of the unit: first, when the lane is there, those in batches; then the others. Where that takes
   /// time, each is posted at the end of its call. False when the lane must come back later.
   bool post(EventLane& lane, std::uint32_t self, Ticks now, bool batched) {
-    for (; notes_.posts[lane.posting].at < lane.behind; ++lane.posting) {
+    for (; notes_.posts[lane.posting].at < lane.unit_end; ++lane.posting) {
       const TransferNote& note = notes_.posts[lane.posting];
       const bool in_batch = (note.channel & TransferNote::kBatchBit) != 0;
       if (in_batch != batched) continue;
@@ -320,19 +306,12 @@ class EventEngine {
   void join(const EventLane& lane, Ticks now) {
     if (!joins_collective(program_.rows[program_.instrs[lane.next].row].op)) return;
     const auto from = std::ranges::lower_bound(joins_, std::pair(lane.next, 0U));
-    for (auto at = from; at != joins_.end() && at->first < lane.behind; ++at) {
+    for (auto at = from; at != joins_.end() && at->first < lane.unit_end; ++at) {
       const std::uint32_t c = at->second;
       if (--missing_[c] != 0) continue;
-      moments_.set(times_.collective_end[c], now + program_.collectives[c].duration);
+      run_.set(times_.collective_end[c], now + program_.collectives[c].duration);
       if (contended_) compute_.begin_collective(c, now);
     }
-  }
-
-  void prefetch(InstrIndex at) const {
-    __builtin_prefetch(program_.instrs.data() + at + kEventsAhead);
-    __builtin_prefetch(program_.waits.data() + program_.instrs[at].first_wait + kEventsAhead);
-    __builtin_prefetch(times_.start.data() + at + kEventsAhead, 1);
-    __builtin_prefetch(times_.end.data() + at + kEventsAhead, 1);
   }
 
   const Program& program_;
@@ -341,11 +320,11 @@ class EventEngine {
   bool jitter_;
   RunTimes times_;
   bool contended_;
-  bool hosted_;                 ///< the runtime costs something
-  bool calls_;                  ///< so do its calls
-  std::uint32_t behind_links_;  ///< first slot of the queue that is neither a lane nor a link
+  bool hosted_;                     ///< the runtime costs something
+  bool calls_;                      ///< so do its calls
+  std::uint32_t first_other_slot_;  ///< first slot of the queue that is neither a lane nor a link
   EventQueue queue_;
-  Moments moments_;
+  TimedRun run_;
   ComputeShare compute_;  ///< touched only where something is contended
   LinkServers links_;
   std::vector<EventLane> lanes_;

@@ -7,19 +7,18 @@
 
 namespace plumb {
 
-LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments,
-                         RunTimes& times)
+LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& queue, TimedRun& run, RunTimes& times)
     : program_(program),
       queue_(queue),
       first_slot_(static_cast<std::uint32_t>(program.num_devices)),
-      moments_(moments),
+      run_(run),
       times_(times),
       queued_(program.transfers.size()),
       shares_(program),
       queues_(pair_queues_of(program, mode)),
       done_(queues_.before_send.size(), false),
       batches_(batches_of(program, mode)) {
-  constexpr Ticks kUnknown = Moments::kUnknown;
+  constexpr Ticks kUnknown = TimedRun::kUnknown;
   reserve_huge(times_.transfers, program.transfers.size());
   times_.transfers.assign(program.transfers.size(), {kUnknown, kUnknown, kUnknown});
   if (rules_of(mode).batches) times_.sent_at.assign(program.transfers.size(), kUnknown);
@@ -35,7 +34,7 @@ LinkServers::LinkServers(const Program& program, TransferMode mode, EventQueue& 
     server.shared = shares_.serves(c);
     server.half_duplex = program.channels[c].route.half_duplex;
   }
-  if (program.runtime.has_calls()) posted_at_.assign(program.transfers.size(), Moments::kUnknown);
+  if (program.runtime.has_calls()) posted_at_.assign(program.transfers.size(), TimedRun::kUnknown);
   find_opposites();
   if (rules_of(mode).batches) group_batches();
 }
@@ -66,7 +65,7 @@ void LinkServers::start(std::uint32_t channel, Ticks now) {
   Server& server = servers_[channel];
   if (!server.half_duplex) {
     begin(channel, now);
-  } else if (server.may_start == Moments::kUnknown) {
+  } else if (server.may_start == TimedRun::kUnknown) {
     server.may_start = now;
     open_pairs_.push_back(channel);
   }
@@ -77,7 +76,7 @@ void LinkServers::begin(std::uint32_t channel, Ticks now) {
   const std::uint32_t t = queued_[server.next++];
   const std::int64_t bytes = program_.transfers[t].bytes;
   server.sending = t;
-  server.may_start = Moments::kUnknown;
+  server.may_start = TimedRun::kUnknown;
   times_.transfers[t].start = now;
   if (compute_ != nullptr) compute_->begin_message(channel);
   if (server.shared) {
@@ -99,8 +98,8 @@ std::uint32_t LinkServers::finish(std::uint32_t channel, Ticks now) {
   if (!times_.sent_at.empty()) times.done = now;
   const std::uint32_t sends = batches_.of_send.empty() ? Batches::kNone : batches_.of_send[t];
   const std::uint32_t receives = batches_.of_receive.empty() ? Batches::kNone : batches_.of_receive[t];
-  if (receives == Batches::kNone) moments_.set(times.available, now + server.latency);
-  if (sends == Batches::kNone) moments_.set(times_.sent(t), now);
+  if (receives == Batches::kNone) run_.set(times.available, now + server.latency);
+  if (sends == Batches::kNone) run_.set(times_.sent(t), now);
   if (receives != Batches::kNone) complete_in_batch(receives, now + server.latency);
   if (sends != Batches::kNone) complete_in_batch(sends, now);
   if (server.shared) shares_.finish(channel);
@@ -115,8 +114,8 @@ void LinkServers::complete_in_batch(std::uint32_t batch, Ticks at) {
   BatchState& state = batch_states_[batch];
   state.end = std::max(state.end, at);
   if (--state.missing != 0) return;
-  for (const std::uint32_t t : batch_sends_.of(batch)) moments_.set(times_.sent_at[t], state.end);
-  for (const std::uint32_t t : batch_receives_.of(batch)) moments_.set(times_.transfers[t].available, state.end);
+  for (const std::uint32_t t : batch_sends_.of(batch)) run_.set(times_.sent_at[t], state.end);
+  for (const std::uint32_t t : batch_receives_.of(batch)) run_.set(times_.transfers[t].available, state.end);
 }
 
 void LinkServers::update(Ticks now) {
@@ -132,8 +131,8 @@ void LinkServers::choose(std::uint32_t channel, Ticks now) {
   const std::uint32_t mate = servers_[channel].mate;
   const Server& one = servers_[channel];
   if (one.sending != kNone || (mate != kNone && servers_[mate].sending != kNone)) return;
-  const bool one_may = one.may_start != Moments::kUnknown;
-  const bool mate_may = mate != kNone && servers_[mate].may_start != Moments::kUnknown;
+  const bool one_may = one.may_start != TimedRun::kUnknown;
+  const bool mate_may = mate != kNone && servers_[mate].may_start != TimedRun::kUnknown;
   if (!one_may && !mate_may) return;
   const auto rank = [&](std::uint32_t c) { return std::pair(servers_[c].may_start, queued_[servers_[c].next]); };
   begin(mate_may && (!one_may || rank(mate) < rank(channel)) ? mate : channel, now);

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "schedules/program/lane_run.hpp"
 #include "schedules/program/program.hpp"
 #include "sim/events/compute_share.hpp"
 #include "sim/events/event_queue.hpp"
 #include "sim/events/fair_share.hpp"
-#include "sim/events/moments.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/transfer_semantics.hpp"
 
@@ -20,7 +20,7 @@ namespace plumb {
 /// The link of channel c is slot num_devices + c of the queue; its event is the end of sending.
 class LinkServers {
  public:
-  LinkServers(const Program& program, TransferMode mode, EventQueue& queue, Moments& moments, RunTimes& times);
+  LinkServers(const Program& program, TransferMode mode, EventQueue& queue, TimedRun& run, RunTimes& times);
 
   /// From now on `compute` is told which messages are being sent.
   void tell(ComputeShare& compute) { compute_ = &compute; }
@@ -68,7 +68,7 @@ class LinkServers {
     std::uint32_t opposite = kNone;  ///< pair-fifo mode: the channel of the other direction
     bool shared = false;
     bool half_duplex = false;
-    Ticks may_start = Moments::kUnknown;  ///< half duplex: since when the head could start
+    Ticks may_start = TimedRun::kUnknown;  ///< half duplex: since when the head could start
     Ticks latency = 0;
     std::int64_t last_bytes = -1;  ///< messages of a channel mostly have one size: its sending time is kept
     Ticks last_sending = 0;
@@ -102,7 +102,7 @@ class LinkServers {
   const Program& program_;
   EventQueue& queue_;
   std::uint32_t first_slot_;
-  Moments& moments_;
+  TimedRun& run_;
   RunTimes& times_;
   ComputeShare* compute_ = nullptr;
   std::vector<std::uint32_t> queued_;  ///< messages by channel, in the order of their offers

@@ -1,4 +1,5 @@
 #include "sim/events/ready_order.hpp"
+#include "schedules/program/lane_run.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -45,10 +46,10 @@ class Overtaking {
     return free;
   }
 
-  /// Change of the device's stash by the unit [first, behind): never negative before it is over.
-  std::int64_t stash_change(InstrIndex first, InstrIndex behind) const {
+  /// Change of the device's stash by the unit [first, end): never negative before it is over.
+  std::int64_t stash_change(InstrIndex first, InstrIndex end) const {
     std::int64_t change = 0;
-    for (InstrIndex i = first; i != behind; ++i) change += stash_.net(program_.instrs[i].row);
+    for (InstrIndex i = first; i != end; ++i) change += stash_.net(program_.instrs[i].row);
     return change;
   }
 
@@ -74,9 +75,9 @@ class Overtaking {
     const WeightPolicy policy = schedule_.policy_of(forward.stage, update);
     if (policy == WeightPolicy::kFlush) return false;
     if (policy != WeightPolicy::kDoubleBuffer && policy != WeightPolicy::kDelay) return true;
-    const std::int64_t behind = policy == WeightPolicy::kDelay ? schedule_.weights.delay : 1;
+    const std::int64_t late = policy == WeightPolicy::kDelay ? schedule_.weights.delay : 1;
     const Action& changes = program_.instrs[earlier].action;
-    return changes.op != Op::kU || static_cast<std::int64_t>(changes.microbatch) >= update - behind;
+    return changes.op != Op::kU || static_cast<std::int64_t>(changes.microbatch) >= update - late;
   }
 
   /// Whether `action` is what `needed` asks for.
@@ -118,13 +119,13 @@ class ReadyRun {
         options_(options),
         overtaking_(schedule, program, options.updates_may_wait),
         queue_(static_cast<std::size_t>(program.num_devices) + program.channels.size()),
-        moments_(static_cast<std::size_t>(program.num_devices)),
-        links_(program, TransferMode::kBuffered, queue_, moments_, times_),
+        run_(static_cast<std::size_t>(program.num_devices)),
+        links_(program, TransferMode::kBuffered, queue_, run_, times_),
         started_(program.size(), false),
         indexed_(program),
         made_(indexed_.made()) {
-    times_.end.assign(program.size(), Moments::kUnknown);
-    times_.collective_end.assign(program.collectives.size(), Moments::kUnknown);
+    times_.end.assign(program.size(), TimedRun::kUnknown);
+    times_.collective_end.assign(program.collectives.size(), TimedRun::kUnknown);
     for (std::size_t d = 0; d + 1 < program.lane_begin.size(); ++d) {
       ReadyLane& lane = lanes_.emplace_back();
       lane.begin = lane.head = program.lane_begin[d];
@@ -252,19 +253,19 @@ class ReadyRun {
   void start(ReadyLane& lane, std::uint32_t self, InstrIndex unit, Ticks now) {
     lane.running = true;
     lane.unit = unit;
-    const InstrIndex behind = unit_end(program_, unit);
-    const Ticks end = now + duration_of(program_, unit, DeviceId{static_cast<std::int32_t>(self)}, options_.seed);
-    for (InstrIndex i = unit; i != behind; ++i) {
+    const InstrIndex end = unit_end(program_, unit);
+    const Ticks ended = now + duration_of(program_, unit, DeviceId{static_cast<std::int32_t>(self)}, options_.seed);
+    for (InstrIndex i = unit; i != end; ++i) {
       started_[i] = true;
       lane.order.push_back(i);
       const Op op = program_.instrs[i].action.op;
       if (op == Op::kF) ++lane.kept;
       if (op == Op::kF) ++lane.forwards;
       if (op == Op::kB || op == Op::kW) --lane.kept;
-      if (!expected_end_.empty()) expect(i, now, end);
+      if (!expected_end_.empty()) expect(i, now, ended);
     }
-    lane.stash += overtaking_.stash_change(unit, behind);
-    queue_.schedule(self, end);
+    lane.stash += overtaking_.stash_change(unit, end);
+    queue_.schedule(self, ended);
   }
 
   /// A gradient is on its way: whoever replays its forward may begin.
@@ -277,21 +278,20 @@ class ReadyRun {
   std::optional<Ticks> in_time(InstrIndex replay) const {
     const auto backward = backward_of_.find(replay);
     if (backward == backward_of_.end()) return 0;
-    const InstrIndex behind = unit_end(program_, backward->second);
-    for (std::uint32_t w = program_.instrs[backward->second].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+    const InstrIndex after = unit_end(program_, backward->second);
+    for (std::uint32_t w = program_.instrs[backward->second].first_wait; w != program_.instrs[after].first_wait; ++w) {
       const Wait& wait = program_.waits[w];
       if (is_for_collective(wait)) continue;
       const auto [started, end] = expected_end_[wait.source];
-      if (!Moments::is_known(end)) return std::nullopt;
-      const Ticks latency = wait.via == Wait::kLatency ? program_.comm.value_or(0) : 0;
-      return std::max(started, end + latency - program_.durations[program_.instrs[replay].row]);
+      if (!TimedRun::is_known(end)) return std::nullopt;
+      return std::max(started, end + latency_of(program_, wait) - program_.durations[program_.instrs[replay].row]);
     }
     return 0;
   }
 
   /// The backward of every R, which stands after it in its lane.
   void index_replays() {
-    expected_end_.assign(program_.size(), {Moments::kUnknown, Moments::kUnknown});
+    expected_end_.assign(program_.size(), {TimedRun::kUnknown, TimedRun::kUnknown});
     for (const ReadyLane& lane : lanes_) {
       std::map<std::tuple<StageId, ReplicaId, MicrobatchId>, InstrIndex> replays;
       for (InstrIndex i = lane.begin; i != lane.end; ++i) {
@@ -312,28 +312,28 @@ class ReadyRun {
     std::int64_t most = lane.stash;
     std::size_t seen = 0;
     for (InstrIndex unit = lane.head; unit != lane.end && seen < options_.window;) {
-      const InstrIndex behind = unit_end(program_, unit);
+      const InstrIndex end = unit_end(program_, unit);
       if (!started_[unit]) {
         ++seen;
-        const std::int64_t change = overtaking_.stash_change(unit, behind);
+        const std::int64_t change = overtaking_.stash_change(unit, end);
         const bool fits = before.empty() || !options_.keep_memory || change <= 0 || most + change <= lane.stash_limit;
         const std::uint32_t row = program_.instrs[unit].row;
         const bool younger = options_.oldest_only && std::ranges::find(offered, row) != offered.end();
         const bool waits = options_.oldest_only && !inputs_at(unit);
-        if (fits && !younger && !waits && may_overtake_all(unit, behind, before)) {
+        if (fits && !younger && !waits && may_overtake_all(unit, end, before)) {
           visit(unit, before.size());
           offered.push_back(row);
         }
-        for (InstrIndex i = unit; i != behind; ++i) before.push_back(i);
+        for (InstrIndex i = unit; i != end; ++i) before.push_back(i);
         most = std::max(most, level += change);
       }
-      unit = behind;
+      unit = end;
     }
   }
 
-  bool may_overtake_all(InstrIndex unit, InstrIndex behind, const std::vector<InstrIndex>& before) const {
+  bool may_overtake_all(InstrIndex unit, InstrIndex end, const std::vector<InstrIndex>& before) const {
     return std::ranges::all_of(before, [&](InstrIndex earlier) {
-      for (InstrIndex i = unit; i != behind; ++i) {
+      for (InstrIndex i = unit; i != end; ++i) {
         if (!overtaking_.may_overtake(i, earlier)) return false;
       }
       return true;
@@ -343,15 +343,11 @@ class ReadyRun {
   /// When all inputs of the unit are there; nothing when that is not known yet.
   std::optional<Ticks> inputs_at(InstrIndex unit) const {
     Ticks at = 0;
-    for (std::uint32_t w = program_.instrs[unit].first_wait; w != program_.instrs[unit_end(program_, unit)].first_wait;
-         ++w) {
-      const Wait& wait = program_.waits[w];
-      const Ticks known = is_for_transfer(wait)     ? times_.transfers[wait.via].available
-                          : is_for_collective(wait) ? times_.collective_end[collective_of(wait)]
-                                                    : times_.end[wait.source];
-      if (!Moments::is_known(known)) return std::nullopt;
+    const auto is_there = [&](const Wait& wait) {
       at = std::max(at, over_at(program_, times_, wait));
-    }
+      return TimedRun::is_known(moment_of(times_, wait));
+    };
+    if (!all_waits(program_, unit, unit_end(program_, unit), is_there)) return std::nullopt;
     if (expected_end_.empty() || program_.instrs[unit].action.op != Op::kR) return at;
     const std::optional<Ticks> begin = in_time(unit);
     return begin ? std::optional(std::max(at, *begin)) : std::nullopt;
@@ -363,7 +359,7 @@ class ReadyRun {
   Overtaking overtaking_;
   RunTimes times_;  ///< ends, messages and collectives; nobody needs the starts
   EventQueue queue_;
-  Moments moments_;
+  TimedRun run_;
   LinkServers links_;
   std::vector<ReadyLane> lanes_;
   std::vector<bool> started_;          ///< by instr

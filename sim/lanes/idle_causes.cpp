@@ -26,22 +26,22 @@ IdleCauses::IdleCauses(const ProgramIndex& indexed, const RunTimes& times, const
   if (rules_.blocks_lane) issued_ = &indexed.issued();
 }
 
-IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex behind, Ticks from,
+IdleCause IdleCauses::add_gap(InstrIndex previous, InstrIndex first, InstrIndex end, Ticks from,
                               CauseTimes& causes) const {
   CauseTimes gap{};
   Ticks at = from;
   if (!program_.transfers.empty()) {
     if (rules_.blocks_lane) add_own_messages(previous, first, at, gap);
-    add_send_waits(first, behind, at, gap);
+    add_send_waits(first, end, at, gap);
   }
-  at = add_value_waits(first, behind, at, gap);
+  at = add_value_waits(first, end, at, gap);
   if (!times_.ready.empty()) part(gap, IdleCause::kOverhead) += times_.start[first] - at;
   for (std::size_t c = 0; c < kIdleCauseCount; ++c) causes[c] += gap[c];
   return main_cause(gap);
 }
 
-void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {
-  for (InstrIndex i = first; i != behind; ++i) {
+void IdleCauses::add_own_messages(InstrIndex first, InstrIndex end, Ticks& at, CauseTimes& gap) const {
+  for (InstrIndex i = first; i != end; ++i) {
     for (const std::uint32_t t : issued_->of(i)) {
       if (program_.is_move(t)) continue;
       add_message(t, at, gap);
@@ -50,8 +50,8 @@ void IdleCauses::add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at
   }
 }
 
-void IdleCauses::add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const {
-  for (InstrIndex i = first; i != behind; ++i) {
+void IdleCauses::add_send_waits(InstrIndex first, InstrIndex end, Ticks& at, CauseTimes& gap) const {
+  for (InstrIndex i = first; i != end; ++i) {
     for (const std::uint32_t t : sent_->of(i)) {
       const Transfer& transfer = program_.transfers[t];
       const Route& route = program_.channels[transfer.channel].route;
@@ -67,13 +67,13 @@ void IdleCauses::add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, 
   }
 }
 
-Ticks IdleCauses::add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const {
+Ticks IdleCauses::add_value_waits(InstrIndex first, InstrIndex end, Ticks at, CauseTimes& gap) const {
   const Wait* last = nullptr;
   Ticks latest = at;
-  for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[behind].first_wait; ++w) {
-    const Ticks end = over_at(program_, times_, program_.waits[w]);
-    if (end > latest) {
-      latest = end;
+  for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[end].first_wait; ++w) {
+    const Ticks over = over_at(program_, times_, program_.waits[w]);
+    if (over > latest) {
+      latest = over;
       last = &program_.waits[w];
     }
   }

@@ -32,16 +32,16 @@ class IdleCauses {
   /// All three must outlive this.
   IdleCauses(const ProgramIndex& indexed, const RunTimes& times, const SimOptions& options);
 
-  /// Adds the gap before the unit [first, behind) of lane instrs, which begins at `from`, to `causes` and returns its
+  /// Adds the gap before the unit [first, end) of lane instrs, which begins at `from`, to `causes` and returns its
   /// largest part's cause (of equal ones computing comes last, the others are in the order of `IdleCause`). `previous`
   /// is the first instr of the unit before; the gap must not be the warm-up.
-  IdleCause add_gap(InstrIndex previous, InstrIndex first, InstrIndex behind, Ticks from, CauseTimes& causes) const;
+  IdleCause add_gap(InstrIndex previous, InstrIndex first, InstrIndex end, Ticks from, CauseTimes& causes) const;
 
  private:
-  void add_own_messages(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const;
-  void add_send_waits(InstrIndex first, InstrIndex behind, Ticks& at, CauseTimes& gap) const;
+  void add_own_messages(InstrIndex first, InstrIndex end, Ticks& at, CauseTimes& gap) const;
+  void add_send_waits(InstrIndex first, InstrIndex end, Ticks& at, CauseTimes& gap) const;
   /// Returns when the last of the waits is over; `at` if none ends later.
-  Ticks add_value_waits(InstrIndex first, InstrIndex behind, Ticks at, CauseTimes& gap) const;
+  Ticks add_value_waits(InstrIndex first, InstrIndex end, Ticks at, CauseTimes& gap) const;
   /// As a receiver waits for the message; what the call that sends it came late is overhead.
   void add_message(std::uint32_t transfer, Ticks at, CauseTimes& gap) const;
   void add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const;

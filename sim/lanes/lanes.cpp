@@ -114,7 +114,6 @@ LaneReader::LaneReader(const ProgramIndex& indexed, const RunTimes& times, const
                      .not_useful = duration - useful_share(program, row, duration),
                      .stash_at_start = stash_.at_start[row],
                      .stash_at_end = stash_.at_end[row],
-                     .pair = program.rows[row].overlapped,
                      .forward = op == Op::kF,
                      .update = op == Op::kU});
     has_pairs_ = has_pairs_ || program.rows[row].overlapped;
@@ -145,20 +144,20 @@ void LaneReader::read(std::size_t lane, InstrIndex until) {
   Place& place = places_[lane];
   const DeviceId device{static_cast<std::int32_t>(lane)};
   for (InstrIndex i = place.next; i != until;) {
-    const InstrIndex behind = i + (facts(i).pair ? 2U : 1U);
-    read_unit(device, place, i, behind);
+    const InstrIndex end = unit_end(program_, i);
+    read_unit(device, place, i, end);
     place.previous = i;
     place.started = true;
-    place.next = i = behind;
+    place.next = i = end;
   }
   timeline_.devices[lane].peak_activations = stash_.in_units(place.peak_stash);
 }
 
-void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind) {
+void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex end) {
   DeviceSummary& summary = timeline_.devices[index(device)];
   const Ticks start = times_.start[i];
   const Ticks idle = start - (place.started ? times_.end[place.previous] : 0);
-  const IdleCause cause = idle == 0 ? IdleCause::kCompute : read_gap(summary, place, i, behind);
+  const IdleCause cause = idle == 0 ? IdleCause::kCompute : read_gap(summary, place, i, end);
   if (!place.started) summary.first_start = start;
   summary.last_end = times_.end[i];
   const Ticks busy = summary.last_end - start;
@@ -168,17 +167,17 @@ void LaneReader::read_unit(DeviceId device, Place& place, InstrIndex i, InstrInd
   if (contended_) summary.slowed += busy - duration_of(program_, i, device, options_.seed);
   if (row.not_useful != 0) [[unlikely]]
     summary.useful -= not_useful(i, busy);
-  for (InstrIndex member = i; options_.spans && member != behind; ++member) {
+  for (InstrIndex member = i; options_.spans && member != end; ++member) {
     add_span(device, member, member == i ? idle : 0, member == i ? cause : IdleCause::kCompute);
   }
   const auto& guests = guests_[index(device)];
   for (; place.guest != guests.size() && guests[place.guest].first <= i; ++place.guest) {
     place.stash += guests[place.guest].second;
   }
-  for (InstrIndex member = i; member != behind; ++member) place.stash += facts(member).stash_at_start;
+  for (InstrIndex member = i; member != end; ++member) place.stash += facts(member).stash_at_start;
   place.peak_stash = std::max(place.peak_stash, place.stash);
   if (!timeline_.stashes.devices.empty()) add_stash_point(device, start, place.stash);
-  for (InstrIndex member = i; member != behind; ++member) {
+  for (InstrIndex member = i; member != end; ++member) {
     place.stash += facts(member).stash_at_end;
     if (facts(member).forward || facts(member).update) mark(device, place, member);
   }
@@ -230,10 +229,10 @@ void LaneReader::add_stash_point(DeviceId device, Ticks time, std::int64_t held)
   points.push_back({.time = time, .amount = amount});
 }
 
-IdleCause LaneReader::read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind) {
+IdleCause LaneReader::read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex end) {
   if (!place.started) return IdleCause::kWarmup;
   if (!options_.idle_causes) return IdleCause::kCompute;
-  return causes_.add_gap(place.previous, i, behind, times_.end[place.previous], summary.idle_causes);
+  return causes_.add_gap(place.previous, i, end, times_.end[place.previous], summary.idle_causes);
 }
 
 inline void LaneReader::add_span(DeviceId device, InstrIndex i, Ticks idle, IdleCause cause) {

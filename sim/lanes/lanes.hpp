@@ -57,15 +57,14 @@ class LaneReader {
     Ticks not_useful = 0;
     std::int64_t stash_at_start = 0;
     std::int64_t stash_at_end = 0;
-    bool pair = false;
     bool forward = false;
     bool update = false;
   };
 
   const RowFacts& facts(InstrIndex i) const { return rows_[program_.instrs[i].row]; }
   void find_guests();
-  void read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex behind);
-  IdleCause read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex behind);
+  void read_unit(DeviceId device, Place& place, InstrIndex i, InstrIndex end);
+  IdleCause read_gap(DeviceSummary& summary, const Place& place, InstrIndex i, InstrIndex end);
   bool stands_alone(std::size_t lane) const;
   void read_alone(std::size_t lane, InstrIndex until);
   Ticks not_useful(InstrIndex i, Ticks busy) const;

@@ -314,8 +314,7 @@ class Curve {
 
 /// When the lane has waited for the sends that stand before `i` (a pair is one).
 Ticks before_time(const Program& program, const RunTimes& times, const LanePositions& lane, InstrIndex i) {
-  const bool second = i > lane.begin && i < lane.end && program.rows[program.instrs[i - 1].row].overlapped;
-  const InstrIndex first = second ? i - 1 : i;
+  const InstrIndex first = unit_begin(program, i);
   Ticks time = first == lane.begin ? 0 : times.end[first - 1];
   for (InstrIndex j = first; j <= i; ++j) {
     for (const std::uint32_t t : lane.sent(j)) time = std::max(time, times.sent(t));

@@ -7,6 +7,7 @@
 #include "models/costs/memory_class.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/program/program.hpp"
+#include "schedules/program/waits.hpp"
 #include "sim/memory/memory_change.hpp"
 #include "sim/memory/memory_positions.hpp"
 #include "sim/memory/recomputed_work.hpp"
@@ -66,11 +67,11 @@ void MemoryChanges::tell(Sink&& sink) {
     if (more && change.bytes != 0) more = sink(change);
   };
   for (InstrIndex first = lane_.begin; more && first < lane_.end;) {
-    const InstrIndex behind = first + (program_.rows[program_.instrs[first].row].overlapped ? 2U : 1U);
-    for (InstrIndex i = first; i < behind; ++i) before(i, add);
-    for (InstrIndex i = first; i < behind; ++i) start(i, add);
-    for (InstrIndex i = first; i < behind; ++i) end(i, add);
-    first = behind;
+    const InstrIndex end = unit_end(program_, first);
+    for (InstrIndex i = first; i < end; ++i) before(i, add);
+    for (InstrIndex i = first; i < end; ++i) start(i, add);
+    for (InstrIndex i = first; i < end; ++i) this->end(i, add);
+    first = end;
   }
   before(lane_.end, add);
 }

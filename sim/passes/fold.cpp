@@ -271,20 +271,20 @@ class RegionFinder {
         continue;
       }
       const Repeat& repeat = list_.repeats[next];
-      std::size_t behind = next + 1;
-      while (behind < list_.repeats.size() && list_.repeats[behind].begin < repeat.end) ++behind;
-      iterate(repeat, next, behind);
-      next = behind;
+      std::size_t after = next + 1;
+      while (after < list_.repeats.size() && list_.repeats[after].begin < repeat.end) ++after;
+      iterate(repeat, next, after);
+      next = after;
       at = repeat.end;
     }
     return next;
   }
 
-  void iterate(const Repeat& repeat, std::size_t self, std::size_t behind) {
+  void iterate(const Repeat& repeat, std::size_t self, std::size_t after) {
     const InstrIndex begin = at_;
-    const auto inside = std::span(list_.repeats).subspan(self + 1, behind - self - 1);
+    const auto inside = std::span(list_.repeats).subspan(self + 1, after - self - 1);
     const bool holds_wanted = std::any_of(wanted_->begin() + static_cast<std::ptrdiff_t>(self) + 1,
-                                          wanted_->begin() + static_cast<std::ptrdiff_t>(behind), std::identity{});
+                                          wanted_->begin() + static_cast<std::ptrdiff_t>(after), std::identity{});
     for (std::int64_t i = 0; i < repeat.count; ++i) {
       walk(repeat.begin, repeat.end, self + 1);
       if (i == 0 && (inside.empty() || !holds_wanted)) {

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "schedules/program/index_lists.hpp"
+#include "schedules/program/lane_run.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/program/program_index.hpp"
 #include "sim/passes/open_calls.hpp"
@@ -15,7 +17,19 @@
 
 namespace plumb {
 
-/// The state of a one-pass run (sim/passes/pass_engine.hpp), which can stop at chosen positions of the lanes and go on.
+// The fast engine: every lane runs until it needs something that does not exist yet, then waits on exactly that thing,
+// whose arrival wakes it. Each instr is looked at once and each wait at most twice, so a run costs O(instrs + waits +
+// transfers), without queue and clock; only calls that send may stand in a queue, one per lane (open_calls.hpp). It
+// needs an order that is fixed before the run: in-order lanes, channels that serve their messages in a known order, and
+// no link that several channels share.
+
+/// Why one pass cannot run this program ("links are shared"); empty when it can.
+std::optional<std::string> why_not_one_pass(const Program& program, const SimOptions& options);
+
+/// When everything happens. Requires `!why_not_one_pass(indexed.program(), options)`. Empty when the lanes deadlock.
+std::optional<RunTimes> run_one_pass(const ProgramIndex& indexed, const SimOptions& options);
+
+/// The state of such a run, which can stop at chosen positions of the lanes and go on.
 class OnePass {
  public:
   /// Both must outlive this. Requires `!why_not_one_pass(indexed.program(), options)`.
@@ -63,7 +77,6 @@ class OnePass {
     InstrIndex next = 0;
     InstrIndex begin = 0;
     InstrIndex limit = 0;
-    std::uint32_t next_waiter = 0;
     Ticks clock = 0;
     std::uint32_t call = 0;  ///< into `offered_`: the next message that the lane sends, where that takes a call
     Phase phase = Phase::kReach;
@@ -89,35 +102,30 @@ class OnePass {
   void prepare_batches();
   void prepare_collectives();
 
-  void go_on();
   template <Messages kMessages>
   void advance(std::uint32_t self);
   Ticks duration(InstrIndex i, std::uint32_t self) const;
-  void prefetch(InstrIndex at) const;
 
   template <Messages kMessages>
-  bool reach_and_post(Lane& lane, std::uint32_t self, InstrIndex behind);
+  bool reach_and_post(Lane& lane, std::uint32_t self, InstrIndex end);
   bool wait_for_own_messages(Lane& lane, std::uint32_t self);
   template <Messages kMessages>
-  void post(Lane& lane, InstrIndex behind, bool batched);
-  std::optional<Ticks> start_of(Lane& lane, std::uint32_t self, InstrIndex behind);
+  void post(Lane& lane, InstrIndex end, bool batched);
+  std::optional<Ticks> start_of(Lane& lane, std::uint32_t self, InstrIndex end);
 
-  Ticks& moment_of(const Wait& wait);
-  bool wait(Lane& lane, std::uint32_t self, Ticks& moment);
-  void hang(Lane& lane, std::uint32_t self, Ticks& moment);
-  void set(Ticks& moment, Ticks value);
-  void wake(std::uint32_t lane);
+  bool must_wait(Lane& lane, std::uint32_t self, Ticks& moment);
+  bool come_to(Lane& lane, std::uint32_t self, Ticks& moment);
 
-  void offer(InstrIndex first, InstrIndex behind);
+  void offer(InstrIndex first, InstrIndex end);
   template <Messages kMessages>
   void pump(std::uint32_t channel);
   void finish(std::uint32_t transfer, Ticks done, Ticks latency);
   void complete_in_batch(std::uint32_t batch, Ticks at);
-  InstrIndex unit_before(const Lane& lane) const;
   bool call_sends(Lane& lane, std::uint32_t self);
   std::optional<Ticks> call_time(Lane& lane, std::uint32_t self, std::uint32_t transfer);
   bool answer_open_call();
-  void join(InstrIndex first, InstrIndex behind);
+  void go_on();
+  void join(InstrIndex first, InstrIndex end);
 
   const Program& program_;
   const SimOptions& options_;
@@ -126,7 +134,7 @@ class OnePass {
   bool calls_;  ///< sending and receiving occupies the lanes
   RunTimes times_;
   std::vector<Lane> lanes_;
-  std::vector<std::uint32_t> ready_;  ///< lanes that can go on; the last one goes first
+  TimedRun run_;
 
   std::vector<ChannelState> channels_;
   const IndexLists* offered_ = nullptr;  ///< transfers by the instr whose end offers them

@@ -194,7 +194,7 @@ class FoldedRun {
     const auto is_old = [&](const Wait& wait, std::size_t d) {
       const std::uint32_t lane = lane_of(wait.source);
       if (lane == d || wait.source >= begin.position[lane] || is_for_transfer(wait)) return false;
-      const Ticks latency = wait.via == Wait::kLatency ? *program_.comm : 0;
+      const Ticks latency = latency_of(program_, wait);
       const bool past = before.clock[lane] + latency <= begin.clock[d] && begin.clock[lane] + latency <= now.clock[d] &&
                         shift_of(begin, now, lane) <= shift_of(begin, now, d);
       return is_for_collective(wait) || !past;
@@ -244,10 +244,10 @@ class FoldedRun {
     for (std::size_t d = 1; d < lanes(); ++d) equal = equal && shift_of(begin, now, d) == first;
     if (equal || channels() != 0) return equal;
     for (std::size_t d = 0; d < lanes(); ++d) {
-      InstrIndex behind = 0;
-      for (InstrIndex i = begin.position[d]; i != now.position[d]; i = behind) {
-        behind = unit_end(program_, i);
-        for (std::uint32_t w = program_.instrs[i].first_wait; w != program_.instrs[behind].first_wait; ++w) {
+      InstrIndex end = 0;
+      for (InstrIndex i = begin.position[d]; i != now.position[d]; i = end) {
+        end = unit_end(program_, i);
+        for (std::uint32_t w = program_.instrs[i].first_wait; w != program_.instrs[end].first_wait; ++w) {
           const Wait& wait = program_.waits[w];
           const Ticks other = shift_of(begin, now, lane_of(wait.source));
           const Ticks own = shift_of(begin, now, d);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "models/costs/time_limits.hpp"
+#include "schedules/program/lane_run.hpp"
 #include "sim/lanes/lanes.hpp"
 #include "sim/memory/stash.hpp"
 #include "sim/passes/value_stream.hpp"
@@ -90,13 +91,13 @@ struct WrittenStep {
   Ticks duration = 0;
   std::uint32_t takes = WrittenProgram::kNoStream;
   std::uint32_t gives = WrittenProgram::kNoStream;
-  std::uint32_t closes = kNoLoop;  ///< the innermost loop whose turn ends behind it
+  std::uint32_t closes = kNoLoop;  ///< the innermost loop whose turn ends after it
   bool is_update = false;
 };
 
 struct OpenLoop {
   InstrIndex begin = 0;
-  std::uint32_t around = kNoLoop;  ///< the loop that ends behind the same instr
+  std::uint32_t around = kNoLoop;  ///< the loop that ends after the same instr
   std::int64_t left = 0;           ///< turns after this one
   std::int64_t turns = 0;          ///< all but one of them
 };
@@ -117,7 +118,8 @@ class WrittenPass {
         streams_(written.takers.size()),
         lanes_(static_cast<std::size_t>(written.program.num_devices)),
         totals_(lanes_.size()),
-        first_update_(lanes_.size()) {
+        first_update_(lanes_.size()),
+        run_(lanes_.size()) {
     for (std::size_t s = 0; s < streams_.size(); ++s) {
       streams_[s].taker = static_cast<std::uint32_t>(index(written.takers[s]));
       streams_[s].stays = written.givers[s] == written.takers[s];
@@ -130,30 +132,26 @@ class WrittenPass {
                         .gives = written.gives[at],
                         .is_update = program.rows[row].op == Op::kU});
     }
-    // Inner loops stand behind those around them, so that the innermost one is the first to be left.
+    // Inner loops come after those around them, so that the innermost one is the first to be left.
     for (std::uint32_t number = 0; number < written.loops.size(); ++number) {
       const WrittenProgram::Loop& loop = written.loops[number];
       std::uint32_t& closes = steps_[loop.end - 1].closes;
       loops_.push_back({.begin = loop.begin, .around = closes, .left = loop.count - 1, .turns = loop.count - 1});
       closes = number;
     }
-    for (std::size_t d = lanes_.size(); d-- > 0;) {
+    for (std::size_t d = 0; d < lanes_.size(); ++d) {
       lanes_[d].next = program.lane_begin[d];
       lanes_[d].end = program.lane_begin[d + 1];
-      ready_.push_back(static_cast<std::uint32_t>(d));
     }
   }
 
   /// False when lanes wait for each other.
   bool run() {
-    while (!ready_.empty()) {
-      const std::uint32_t lane = ready_.back();
-      ready_.pop_back();
-      if (comm_ == 0) {
-        advance<false>(lane);
-      } else {
-        advance<true>(lane);
-      }
+    run_.wake_all();
+    if (comm_ == 0) {
+      run_.run([&](std::uint32_t lane) { advance<false>(lane); });
+    } else {
+      run_.run([&](std::uint32_t lane) { advance<true>(lane); });
     }
     return std::ranges::all_of(lanes_, [](const WrittenLane& lane) { return lane.next == lane.end; });
   }
@@ -194,7 +192,7 @@ class WrittenPass {
       if (step.gives != WrittenProgram::kNoStream) give<kLatency>(step.gives, lane.clock);
       if (step.is_update) [[unlikely]]
         note_update(self, lane);
-      lane.next = step.closes == kNoLoop ? lane.next + 1 : behind(lane.next, step.closes);
+      lane.next = step.closes == kNoLoop ? lane.next + 1 : after_turn(lane.next, step.closes);
     }
     lanes_[self] = lane;
   }
@@ -206,11 +204,11 @@ class WrittenPass {
     stream.push(moment);
     if (!stream.awaited) return;
     stream.awaited = false;
-    ready_.push_back(stream.taker);
+    run_.wake(stream.taker);
   }
 
   /// The instr that comes after `at`, which ends a turn of `loop`.
-  InstrIndex behind(InstrIndex at, std::uint32_t loop) {
+  InstrIndex after_turn(InstrIndex at, std::uint32_t loop) {
     for (; loop != kNoLoop; loop = loops_[loop].around) {
       OpenLoop& open = loops_[loop];
       if (open.left > 0) {
@@ -248,7 +246,7 @@ class WrittenPass {
   std::vector<WrittenLane> lanes_;
   std::vector<LaneTotals> totals_;
   std::vector<std::int64_t> first_update_;  ///< by lane: number of its first U; several stages share it
-  std::vector<std::uint32_t> ready_;        ///< lanes that can go on; the last one goes first
+  TimedRun run_;                            ///< its lanes wait for streams
 };
 
 bool fits_word(WideSum value) {

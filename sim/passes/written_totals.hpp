@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "schedules/program/written_program.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/plain_passes.hpp"
 
 namespace plumb {
 

@@ -12,7 +12,7 @@ namespace plumb {
 /// they were given up before they were simulated, and have no peak.
 class ClosestPlans {
  public:
-  /// Of a plan that does not fit.
+  /// Notes a plan that does not fit.
   void add(const ScoredPlan& plan);
   /// Simulates those with small bounds until no bound is below the least excess that was found. Plans that `simulate`
   /// refuses are left out. At most `kMostKept` are simulated; nothing where there was none.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
 
+/// Adds all ways to share `left` microbatches among so many further copies, each at least one.
 void add_shares(std::int64_t left, std::int32_t copies, std::vector<std::int64_t>& so_far,
                 std::vector<std::vector<std::int64_t>>& all) {
   if (copies == 1) {
@@ -40,14 +41,14 @@ class LoneCopies {
     for (std::size_t k = 0; k < plan.shares.size(); ++k) alike_.push_back(first.try_emplace(makes(k), k).first->second);
   }
 
-  /// Of copy `k`; `kForEver` where it does not fit or the schedule does not have that size.
+  /// Returns the step of copy `k`; `kForEver` where it does not fit or the schedule does not have that size.
   std::int64_t step_ns(std::size_t k, std::int64_t microbatches) {
     const auto [known, is_new] = steps_[alike_[k]].try_emplace(microbatches, kForEver);
     if (is_new) known->second = simulated(alike_[k], microbatches);
     return known->second;
   }
 
-  /// Whether the schedule has this size at all.
+  /// Returns whether the schedule has this size at all.
   bool is_size(std::int64_t microbatches) const {
     try {
       plan_schedule(alone(0, microbatches), stages_, named_);
@@ -58,9 +59,10 @@ class LoneCopies {
   }
 
  private:
-  /// Of a place: speed, usable bytes, and which of the copy's nodes it is in, in the order of the pipeline.
+  /// What a place is: its speed, its usable bytes, and which of the copy's nodes it is in, in the pipeline's order.
   using Make = std::tuple<double, std::int64_t, std::size_t>;
 
+  /// Describes the places of copy `k`; copies with equal descriptions take equal times.
   std::vector<Make> makes(std::size_t k) const {
     std::vector<Make> all;
     std::vector<std::int32_t> nodes;
@@ -74,6 +76,7 @@ class LoneCopies {
     return all;
   }
 
+  /// Returns copy `k` as a plan of its own with so many microbatches.
   PipelinePlan alone(std::size_t k, std::int64_t microbatches) const {
     PipelinePlan copy = plan_;
     copy.places = plan_.length();
@@ -99,7 +102,7 @@ class LoneCopies {
   const PipelinePlan& plan_;
   const PricedStages& stages_;
   bool named_;
-  std::vector<std::size_t> alike_;  ///< by copy: the first one on such places
+  std::vector<std::size_t> alike_;  ///< first copy on such places, by copy
   std::vector<std::map<std::int64_t, std::int64_t>> steps_;
 };
 
@@ -115,7 +118,7 @@ CopiesPlacement in_turn(const PipelinePlan& plan) {
   return placement;
 }
 
-/// What the numbers of microbatches that a schedule has are multiples of, and the least of them.
+/// Numbers of microbatches that a schedule can have: multiples of `unit`, from `least` on.
 struct ShareSteps {
   std::int64_t unit = 1;
   std::int64_t least = 1;
@@ -186,6 +189,8 @@ std::vector<std::int64_t> chosen_shares(const PipelinePlan& plan, const PricedSt
     throw Error("schedule '" + plan.schedule + "': cannot share " + std::to_string(plan.microbatches) +
                 " microbatches among " + std::to_string(plan.shares.size()) + " copies");
   }
+  // From the shares with the least bound, units move away from the slowest copy as long as another one is faster with
+  // one more than the slowest is now. With no such copy, any other shares give some copy more and so no shorter step.
   std::vector<std::int64_t> shares =
       least_bounded_shares(stages, in_turn(plan), plan.microbatches, steps->unit, steps->least);
   for (std::int64_t moved = 0; moved < plan.microbatches; ++moved) {

@@ -13,7 +13,7 @@ namespace plumb {
 /// In how many ways so many copies share the microbatches, each at least one; at most `most` + 1.
 std::int64_t count_shares(std::int64_t microbatches, std::int32_t copies, std::int64_t most);
 
-/// All of them, in lexicographic order.
+/// Returns all of them, in lexicographic order.
 std::vector<std::vector<std::int64_t>> all_shares(std::int64_t microbatches, std::int32_t copies);
 
 /// For each of so many copies one that is not chosen yet: 0.
@@ -23,8 +23,8 @@ std::vector<std::int64_t> open_shares(std::int32_t copies);
 /// could be exchanged.
 void sort_copies(std::vector<std::int32_t>& order, std::int32_t copies);
 
-/// Where so many copies of a pipeline stand, one behind another in `order`; empty where the name of the schedule's
-/// placement does not determine it, or has several places for a stage.
+/// Returns where so many copies of a pipeline stand, one behind another in `order`; empty where the name of the
+/// schedule's placement does not determine it, or has several places for a stage.
 CopiesPlacement placement_of_copies(const ScheduleVariant& variant, const std::vector<std::int32_t>& order,
                                     std::int32_t copies);
 
@@ -35,7 +35,7 @@ CopiesPlacement placement_of_copies(const ScheduleVariant& variant, const std::v
 /// with a shorter step would give another copy more. (Whale, Jia et al., ATC 2022, moves load by FLOP/s and memory;
 /// here times and memory are simulated.)
 ///
-/// Of schedules that want multiples of a number of microbatches, shares are such multiples. Throws `Error` where there
+/// Shares are multiples of the number of microbatches that the schedule wants multiples of. Throws `Error` where there
 /// are none.
 std::vector<std::int64_t> chosen_shares(const PipelinePlan& plan, const PricedStages& stages, bool named);
 

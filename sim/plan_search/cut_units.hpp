@@ -13,16 +13,16 @@ namespace plumb {
 /// What prices promise of all partitions holds of these, so all bounds do. The same job where it has no units.
 PlanJob job_of_units(const PlanJob& job);
 
-/// Stages given in units, in layers.
+/// Returns the stages given in units, in layers.
 Partition in_layers(const Partition& of_units, const std::vector<std::size_t>& units);
 
-/// The reverse; empty where a stage begins inside a unit.
+/// Returns the reverse; empty where a stage begins inside a unit.
 std::optional<Partition> in_units(const Partition& of_layers, const std::vector<std::size_t>& units);
 
-/// Those plans whose stages begin at units, in units.
+/// Converts the plans whose stages begin at units to units.
 std::vector<PipelinePlan> in_units(const std::vector<PipelinePlan>& plans, const std::vector<std::size_t>& units);
 
-/// An answer in units, in layers.
+/// Returns an answer in units, in layers.
 PlanAnswer in_layers(PlanAnswer answer, const std::vector<std::size_t>& units);
 
 }  // namespace plumb

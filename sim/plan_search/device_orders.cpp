@@ -20,7 +20,10 @@ Make make_of(const LayerPrices& prices, std::int32_t place) {
   return {prices.speed[at], prices.usable_bytes[at], prices.price.empty() ? 0 : -prices.price[at]};
 }
 
-/// Depth first over places that differ from those tried before at the same position.
+/// Depth-first search over all orders that differ.
+///
+/// At each position only one place of a kind is tried. Two places are of a kind if they are alike and in one node that
+/// the order has touched, or in two untouched nodes with equal places: to exchange them changes nothing.
 class OrderSearch {
  public:
   OrderSearch(const LayerPrices& prices, std::size_t length, std::size_t most)
@@ -30,7 +33,7 @@ class OrderSearch {
     }
   }
 
-  /// Nothing when there are more than `most`.
+  /// Returns all orders; nothing if there are more than `most`.
   std::optional<std::vector<Order>> run() {
     extend();
     if (orders_.size() > most_) return std::nullopt;
@@ -40,6 +43,7 @@ class OrderSearch {
  private:
   std::int32_t node_of(std::int32_t place) const { return prices_.node[static_cast<std::size_t>(place)]; }
 
+  /// Appends each kind of place that is left to the order, and goes on.
   void extend() {
     if (orders_.size() > most_) return;
     if (order_.size() == length_) {
@@ -75,8 +79,8 @@ class OrderSearch {
   std::vector<Order> orders_;
 };
 
-/// Places of a kind and node together, the groups in every order (of at most five groups; more keep theirs, forwards
-/// and backwards).
+/// Returns the places of a kind and node together, the groups in every order (of at most five groups; more keep theirs,
+/// forwards and backwards).
 std::vector<Order> grouped_orders(const LayerPrices& prices, std::size_t length) {
   constexpr std::size_t kMostGroups = 5;
   std::map<std::pair<std::int32_t, Make>, Order> by_kind;

@@ -18,9 +18,11 @@ using Counts = std::vector<std::int32_t>;
 using ByteCounts = std::vector<std::int64_t>;
 
 constexpr int kMostRounds = 24;
-constexpr int kMostTries = 200;               ///< of changes to a plan that fits
-constexpr std::int64_t kMostStashesHere = 3;  ///< of a stage whose stashes are on the host: read, made, on the way
-constexpr std::array<std::int32_t, 4> kCountSteps{1, 1, 25, 0};  ///< of a kind: layers, layers, percent
+constexpr int kMostTries = 200;  ///< most changes that are tried of a plan that fits
+constexpr std::int64_t kMostStashesHere =
+    3;  ///< most stashes here of a stage that keeps them on the host: read, made, on the way
+constexpr std::array<std::int32_t, 4> kCountSteps{1, 1, 25,
+                                                  0};  ///< steps of the counts of each kind: layers, layers, percent
 
 /// Kinds of choices.
 enum Kind : std::size_t { kRunAgain, kShard, kOffload, kKinds };
@@ -31,12 +33,16 @@ Counts& counts_of(StageChoices& choices, std::size_t kind) {
 
 /// What a step of a kind, a layer or a quarter of the stashes, does for a stage.
 struct Steps {
-  Counts most{};               ///< by stage, in units of the counts
-  ByteCounts spared{};         ///< by stage
-  std::vector<Ticks> takes{};  ///< by stage: of all its microbatches
+  Counts most{};               ///< largest counts, by stage
+  ByteCounts spared{};         ///< bytes that a step spares, by stage
+  std::vector<Ticks> takes{};  ///< time that a step takes, of all microbatches, by stage
 };
 
 /// Adds to the choices of a plan until it fits.
+///
+/// It begins with the plan that spares nothing and needs most room. A place that lacks room gets steps of the kind and
+/// the stage of which a spared byte takes the least time. Each set of the kinds that may be chosen is tried. What the
+/// best of these does not need is then taken back step by step.
 class ChoiceFitting {
  public:
   ChoiceFitting(PipelinePlan plan, const StagePricing& price, bool named)
@@ -80,7 +86,7 @@ class ChoiceFitting {
 
   static bool has(unsigned set, std::size_t kind) { return ((set >> kind) & 1U) != 0; }
 
-  /// Whether the set has only kinds that are left.
+  /// Returns whether the set has only kinds that are left.
   bool is_new_set(unsigned set) const {
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       if (has(set, kind) && !left_[kind]) return false;
@@ -88,6 +94,7 @@ class ChoiceFitting {
     return true;
   }
 
+  /// Prices and places the plan with `choices`; it is not simulated yet.
   SimulatedPlan priced(const StageChoices& choices) const {
     PipelinePlan plan = plan_;
     plan.choices = choices;
@@ -104,6 +111,7 @@ class ChoiceFitting {
     return price_(plan_.parallelism, plan_.partition, places_, choices);
   }
 
+  /// Compares prices without and with all steps of `kind`; each step of a stage spares and takes an equal share.
   Steps steps_of(std::size_t kind, const SimulatedPlan& roomy) const {
     Steps steps{
         .most = Counts(num_stages_), .spared = ByteCounts(num_stages_), .takes = std::vector<Ticks>(num_stages_)};
@@ -153,7 +161,7 @@ class ChoiceFitting {
     return found;
   }
 
-  /// Steps for as many bytes as each place is above what it can use. False: there are not enough of them.
+  /// Adds steps for as many bytes as each place is above what it can use. Returns false if there are not enough.
   bool add_steps(const SimulatedPlan& now, const ByteCounts& excess, unsigned set, StageChoices& choices) const {
     const StageChoices before = choices;
     for (std::size_t place = 0; place < excess.size(); ++place) {
@@ -171,8 +179,8 @@ class ChoiceFitting {
     return choices != before;
   }
 
-  /// The kind and the stage of `place` of which a byte takes least time, then of which a step spares most; no kind:
-  /// nothing is left.
+  /// Returns the kind and the stage of `place` of which a byte takes least time, then of which a step spares most; no
+  /// kind: nothing is left.
   std::pair<std::size_t, std::size_t> cheapest(const Schedule& schedule, std::size_t place, unsigned set,
                                                StageChoices& choices) const {
     std::pair<std::size_t, std::size_t> best{kKinds, 0};
@@ -185,7 +193,7 @@ class ChoiceFitting {
         if (!has(set, kind) || !left_[kind]) continue;
         const Steps& steps = steps_[kind];
         if (counts_of(choices, kind)[s] >= steps.most[s] || steps.spared[s] <= 0) continue;
-        // Of one kind it is what spares most that comes first.
+        // If there is one kind only, what spares most comes first.
         const bool alone = (set & (set - 1)) == 0;
         const double each = alone ? 0 : static_cast<double>(steps.takes[s]) / static_cast<double>(steps.spared[s]);
         const std::pair<double, std::int64_t> key{each, -steps.spared[s]};
@@ -235,13 +243,13 @@ class ChoiceFitting {
   PipelinePlan plan_;
   const StagePricing& price_;
   bool named_;
-  std::int32_t places_;
+  std::int32_t places_;  ///< places that are priced
   std::size_t num_stages_;
-  std::array<bool, kKinds> left_{};
+  std::array<bool, kKinds> left_{};  ///< whether the kind is left to be chosen
   std::array<Steps, kKinds> steps_{};
 };
 
-/// With the policies that say the same, where these do.
+/// Replaces choices of stages by the policies that say the same, where there are such: nothing of all, or all layers.
 PipelinePlan plainly(PipelinePlan plan, const PricedStages& stages) {
   Parallelism& job = plan.parallelism;
   StageChoices& choices = plan.choices;

@@ -16,15 +16,15 @@ namespace plumb {
 /// `named` as for `plan_schedule`; throws what that throws.
 SimulatedPlan fitted_plan(const PipelinePlan& plan, const StagePricing& price, bool named);
 
-/// What another process has to be told of it.
+/// Returns what another process has to be told of it.
 PlanTrial told_of(const SimulatedPlan& fitted);
 
 /// Gives `plan` what was chosen for it; nothing where it leaves nothing to its stages.
 void take_choices(const PlanTrial& trial, PipelinePlan& plan);
 
-/// Whether other choices of stages than those of `chosen`, which are not tried, may be faster, or fit: with the least
-/// of everything that `asked` leaves to stages nothing is, unless sharded layers spare an update more than they cost
-/// passes.
+/// Returns whether other choices of stages than those of `chosen`, which are not tried, may be faster, or fit: with the
+/// least of everything that `asked` leaves to stages nothing is, unless sharded layers spare an update more than they
+/// cost passes.
 bool is_open(const Parallelism& asked, const PipelinePlan& chosen);
 
 }  // namespace plumb

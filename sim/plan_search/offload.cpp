@@ -33,7 +33,7 @@ void check_offload(const Schedule& schedule, const std::vector<std::int32_t>& pe
   }
 }
 
-/// Whether microbatch k is one of those that leave, of which there are `percent` in 100.
+/// Returns whether microbatch k is one of those that leave, of which there are `percent` in 100.
 bool leaves_device(std::int64_t k, std::int64_t percent) { return (k + 1) * percent / 100 > k * percent / 100; }
 
 Action move_to_host(const Action& pass, Op op) {
@@ -43,7 +43,7 @@ Action move_to_host(const Action& pass, Op op) {
   return move;
 }
 
-/// One device's list with its copies.
+/// Returns one device's list with its copies.
 std::vector<Action> list_with_copies(const std::vector<Action>& actions, const std::vector<std::int32_t>& percent) {
   std::vector<std::vector<Action>> before(actions.size() + 1);  // moves in front of an action
   std::vector<std::size_t> passes;                              // places of what computes, first halves of pairs

@@ -34,9 +34,9 @@ struct PipelinePlan {
   StageChoices choices{};
 
   std::int32_t copies() const { return shares.empty() ? 1 : static_cast<std::int32_t>(shares.size()); }
-  /// Of one copy.
+  /// Returns the places of one copy of the pipeline.
   std::int32_t length() const { return places / copies(); }
-  /// Of the pipeline's own stages; 1 where stages are replicated.
+  /// Returns the stages of the pipeline on each place; 1 where stages are replicated.
   std::int64_t stages_per_place() const {
     return replicas.empty() ? static_cast<std::int64_t>(partition.num_stages()) / std::max(1, length()) : 1;
   }
@@ -74,7 +74,7 @@ struct MadeChoices {
   StageChoices of_stages{};
 };
 
-/// Whether a job leaves some choices to every stage by itself.
+/// Returns whether a job leaves some choices to every stage by itself.
 inline bool is_fitted(const Parallelism& job) {
   return job.recompute == ActivationRecompute::kFitted || job.zero_by_layer || job.offload_by_stage;
 }
@@ -83,12 +83,12 @@ inline bool is_fitted(const Parallelism& job) {
 struct ScoredPlan {
   PipelinePlan plan{};
   std::int64_t step_ns = 0;
-  std::int64_t peak_bytes = 0;    ///< of the fullest device
+  std::int64_t peak_bytes = 0;    ///< peak of the fullest device
   std::int64_t excess_bytes = 0;  ///< by which the worst device is above what it can use; 0: fits
-  std::int32_t worst_place = 0;   ///< of the cluster: where `excess_bytes` is, or else least is left of what it has
+  std::int32_t worst_place = 0;   ///< place of the cluster where `excess_bytes` is, or else where the least is left
   std::int64_t worst_bytes = 0;   ///< the peak there
   double bubble_fraction = 0;
-  double price_per_hour = 0;  ///< of all devices that are used; 0: not known
+  double price_per_hour = 0;  ///< price of all devices that are used; 0: not known
 
   bool fits() const { return excess_bytes == 0; }
   /// Device-seconds of one update.
@@ -107,7 +107,7 @@ struct PlanAnswer {
   std::int64_t bound_ns = 0;            ///< proved: no plan of the search space is faster
   bool exhausted = false;               ///< nothing is left that could be faster
   std::int64_t simulated = 0;
-  std::int64_t seeded = 0;          ///< of these: plans that were given, or by which the search begins
+  std::int64_t seeded = 0;          ///< plans among these that were given, or by which the search begins
   std::int64_t setups = 0;          ///< degrees, microbatches and lengths of pipelines that were possible
   std::int64_t without_memory = 0;  ///< number of these that are proved not to fit
   /// Choices of degrees whose prices were not there when the time was over: nothing is known about their plans.

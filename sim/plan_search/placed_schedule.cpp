@@ -19,7 +19,7 @@
 namespace plumb {
 namespace {
 
-/// Why the simulator's answer would not be what the job does; empty when nothing is wrong.
+/// Returns why the simulator's answer would not be what the job does; empty when nothing is wrong.
 std::string why_not(const Schedule& schedule, const PipelinePlan& plan, const StageCosts& costs, bool named) {
   if (schedule.forward_only) return "it does not train";
   if (schedule.policy) return "its order is decided at run time";
@@ -41,7 +41,7 @@ std::string why_not(const Schedule& schedule, const PipelinePlan& plan, const St
   return {};
 }
 
-/// Bytes of stashes that the fullest place can take; 0: no limit.
+/// Returns the bytes of stashes that the fullest place can take; 0: no limit.
 double stash_room(const PipelinePlan& plan, const PricedStages& stages) {
   if (stages.costs.memory.empty()) return 0;
   std::int64_t held = 0;
@@ -56,13 +56,14 @@ double stash_room(const PipelinePlan& plan, const PricedStages& stages) {
   return static_cast<double>(std::max<std::int64_t>(1, room - held * per_place));
 }
 
-/// Messages of a holder of one of `holders` that may wait in send buffers, two for each holder of the `others` that it
-/// sends to; it has `turns` microbatches.
+/// Returns the messages of a holder of one of `holders` that may wait in send buffers, two for each holder of the
+/// `others` that it sends to; it has `turns` microbatches.
 std::int64_t waiting_messages(std::int32_t holders, std::int32_t others, std::int64_t turns) {
   return std::min<std::int64_t>(turns, 2 * (others / std::gcd(holders, others)));
 }
 
-/// Microbatches whose stashes a holder of stage `s` has room for beside what it holds and hands on, about; 0: no limit.
+/// Returns the microbatches whose stashes a holder of stage `s` has room for beside what it holds and hands on, about;
+/// 0: no limit.
 std::int64_t room_in_flight(const PipelinePlan& plan, std::size_t s, const StageMemory& stage,
                             std::int64_t usable_bytes) {
   const std::int64_t kept = stash_bytes(stage);
@@ -77,7 +78,8 @@ std::int64_t room_in_flight(const PipelinePlan& plan, std::size_t s, const Stage
   return std::max<std::int64_t>(1, (usable_bytes - held_bytes(stage) - beside) / kept);
 }
 
-/// How many microbatches the holders of every stage may keep, for the option `limit`; "" where memory limits none.
+/// Returns how many microbatches the holders of every stage may keep, for the option `limit`; "" where memory limits
+/// none.
 std::string limits_of(const PipelinePlan& plan, const PricedStages& stages) {
   std::string text;
   bool limited = false;
@@ -111,7 +113,7 @@ void check_places(const Schedule& schedule, const PipelinePlan& plan) {
   }
 }
 
-/// Of so many updates; 0: as many as the schedule covers by itself.
+/// Makes the schedule of so many updates; 0: as many as it covers by itself.
 Schedule made_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named, std::int64_t updates) {
   ScheduleParams params{.num_devices = plan.places, .num_microbatches = plan.microbatches, .chunks = plan.chunks};
   params.updates = updates;

@@ -12,15 +12,16 @@
 
 namespace plumb {
 
-/// The schedule of `plan` in positions of the pipeline. If it never flushes, it has as many updates as its step is
-/// measured over (steady_bounds.hpp). Schedules that are searched are made for `stages`. Throws `Error` when the
+/// Returns the schedule of `plan` in positions of the pipeline. If it never flushes, it has as many updates as its step
+/// is measured over (steady_bounds.hpp). Schedules that are searched are made for `stages`. Throws `Error` when the
 /// schedule cannot have this size or cannot be scored; `named` means that the user asked for it by name.
 Schedule plan_schedule(const PipelinePlan& plan, const PricedStages& stages, bool named);
 
 /// `schedule` with position k of the pipeline on place `order[k]` of the cluster. Unused places have empty lists.
 Schedule placed(Schedule schedule, std::span<const std::int32_t> order);
 
-/// How the system of `stages.runtime` runs a schedule: what it makes of the actions and their costs, and of messages.
+/// Returns how the system of `stages.runtime` runs a schedule: what it makes of the actions and their costs, and of
+/// messages.
 PreparedRun placed_run(Schedule placed_schedule, const PricedStages& stages);
 
 /// The figures of a plan's simulation.
@@ -42,11 +43,11 @@ struct SimulatedPlan {
 /// Prices and simulates `plan`. Throws `Error` for what cannot be.
 SimulatedPlan simulate_plan(const PipelinePlan& plan, const StagePricing& price);
 
-/// The schedule of `plan`, placed, over as few updates as show its steady state: what a page shows and what delays are
-/// counted on. The same as that of `simulate_plan` where it flushes.
+/// Returns the schedule of `plan`, placed, over as few updates as show its steady state: what a page shows and what
+/// delays are counted on. The same as that of `simulate_plan` where it flushes.
 Schedule shown_schedule(const PipelinePlan& plan, const PricedStages& stages);
 
-/// How old the weights are that `plan` computes with; empty where it flushes.
+/// Returns how old the weights are that `plan` computes with; empty where it flushes.
 std::vector<StageDelays> plan_delays(const PipelinePlan& plan, const StagePricing& price);
 
 }  // namespace plumb

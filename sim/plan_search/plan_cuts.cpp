@@ -16,7 +16,10 @@ Sums sums_of(std::span<const std::int64_t> values) {
   return sums;
 }
 
-/// Furthest and nearest places of every boundary under a bound on the slowest stage.
+/// Cuts whose slowest stage is within a bound, by a dynamic program over the ends that every stage can have.
+///
+/// Loads and bytes grow with the layers of a stage. So of all begins of a stage, the last one before its end is best
+/// for it, and of all bounds that are feasible, every larger one is too.
 class BoundedCut {
  public:
   BoundedCut(const LayerLoads& layers, std::span<const StageRoom> rooms)
@@ -30,6 +33,7 @@ class BoundedCut {
   std::size_t layers() const { return load_.size() - 1; }
   Ticks all() const { return load_.back(); }
 
+  /// Returns whether a stage of the layers [begin, end) is within `bound` and its room, if as much runs again as must.
   bool fits(std::size_t stage, std::size_t begin, std::size_t end, Ticks bound) const {
     const StageRoom& room = rooms_[stage];
     const auto most = static_cast<Ticks>(std::floor(static_cast<double>(bound) * room.speed));
@@ -40,7 +44,8 @@ class BoundedCut {
     return bytes <= room.room_bytes && load + run_again(begin, end, room, bytes) <= most;
   }
 
-  /// What a stage that takes `bytes` with everything run again takes longer by what of it must.
+  /// Returns the time that a stage takes longer because it lacks room: `bytes` is what it takes with everything run
+  /// again. Running a share of its layers again spares that share of the bytes.
   Ticks run_again(std::size_t begin, std::size_t end, const StageRoom& room, std::int64_t bytes) const {
     if (spared_.size() != load_.size()) return 0;
     const std::int64_t spared = room.in_flight * (spared_[end] - spared_[begin]);
@@ -50,8 +55,8 @@ class BoundedCut {
                               static_cast<double>(spared));
   }
 
-  /// By stage, the ends that it can have when all stages up to it fit; the last list is empty when the chain cannot
-  /// end. Of the begins of a stage the largest below an end leaves it the least, so one look at each end decides.
+  /// Lists by stage the ends that it can have if all stages up to it fit; the last list is empty if there is no cut.
+  /// One look at each end decides: the largest begin before it leaves the stage the fewest layers.
   std::vector<std::vector<std::size_t>> ends(Ticks bound) const {
     std::vector<std::vector<std::size_t>> all{{0}};
     for (std::size_t s = 0; s < rooms_.size(); ++s) {
@@ -71,7 +76,8 @@ class BoundedCut {
 
   bool feasible(Ticks bound) const { return !ends(bound).back().empty(); }
 
-  /// Of the boundaries that `bound` allows, those nearest to even shares.
+  /// Chooses, among the boundaries that `bound` allows, the nearest ones to even shares, from the last stage to the
+  /// first: each begin that the stages before can reach and that leaves this stage within the bound.
   Partition even(Ticks bound) const {
     const std::vector<std::vector<std::size_t>> reached = ends(bound);
     double together = 0;
@@ -102,6 +108,7 @@ class BoundedCut {
   std::span<const StageRoom> rooms_;
 };
 
+/// Adds all cuts that continue `begun`.
 void add_cuts(std::size_t layers, std::size_t stages, Partition& begun, std::vector<Partition>& cuts) {
   const std::size_t made = begun.bounds.size() - 1;
   if (made + 1 == stages) {
@@ -120,7 +127,7 @@ bool every_stage_has_layers(const Partition& cut) {
   return std::adjacent_find(cut.bounds.begin(), cut.bounds.end(), std::greater_equal<>()) == cut.bounds.end();
 }
 
-/// One layer from stage `from` to stage `to`.
+/// Gives one layer from stage `from` to stage `to`; all stages between hand one on.
 Partition moved(Partition cut, std::size_t from, std::size_t to) {
   for (std::size_t s = from; s < to; ++s) --cut.bounds[s + 1];
   for (std::size_t s = to; s < from; ++s) ++cut.bounds[s + 1];
@@ -135,6 +142,7 @@ std::optional<Partition> balanced_cut(const LayerLoads& layers, std::span<const 
   double slowest = 1.0;
   for (const StageRoom& room : rooms) slowest = std::min(slowest, room.speed);
   const Ticks again = std::accumulate(layers.again.begin(), layers.again.end(), Ticks{0});
+  // Any cut is within everything on the slowest place; if that is not feasible, memory does not suffice.
   Ticks high = static_cast<Ticks>(std::ceil(static_cast<double>(bounded.all() + again) / slowest)) + 1;
   if (!bounded.feasible(high)) return std::nullopt;
   for (Ticks low = 0; low < high;) {

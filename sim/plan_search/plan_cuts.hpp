@@ -30,18 +30,18 @@ struct LayerLoads {
   std::span<const Ticks> again{};
 };
 
-/// The exact cut of the chain into `rooms.size()` stages whose slowest stage is as fast as possible among those that
-/// fit, with as much of a stage run again as that needs; boundaries are as near to even shares of the load as that
+/// Returns the exact cut of the chain into `rooms.size()` stages whose slowest stage is as fast as possible among those
+/// that fit, with as much of a stage run again as that needs; boundaries are as near to even shares of the load as that
 /// allows. Empty when none fits.
 ///
 /// The least bound on the slowest stage that is feasible is found by bisection; whether one is, by a dynamic program
 /// over the ends that every stage can have (loads and bytes grow with the layers).
 std::optional<Partition> balanced_cut(const LayerLoads& layers, std::span<const StageRoom> rooms);
 
-/// Number of cuts of `layers` layers into `stages` stages, at most `most` + 1.
+/// Returns the number of cuts of `layers` layers into `stages` stages, at most `most` + 1.
 std::int64_t count_cuts(std::size_t layers, std::size_t stages, std::int64_t most);
 
-/// All of them, in lexicographic order of the bounds.
+/// Returns all of them, in lexicographic order of the bounds.
 std::vector<Partition> all_cuts(std::size_t layers, std::size_t stages);
 
 /// Cuts near `partition`: one layer moved between any two stages, all stages between giving one on. With more than 12

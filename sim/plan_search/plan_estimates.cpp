@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::int32_t kPlaces = 4;
 constexpr std::array<std::int64_t, 8> kMicrobatches{1, 2, 3, 4, 6, 8, 12, 16};
-/// Times of a microbatch are counted in so many parts.
+/// Parts in which the times of a microbatch are counted.
 constexpr std::int64_t kParts = 12;
 
 std::int64_t parts_of(Ticks part, Ticks whole) {
   return whole <= 0 ? kParts / 3 : std::llround(static_cast<double>(kParts * part) / static_cast<double>(whole));
 }
 
-/// Of the fullest place, in stashes of the whole network.
+/// Returns what the fullest place keeps, in stashes of the whole network.
 double most_kept(const Schedule& schedule) {
   const std::vector<std::int64_t> in_flight = peak_in_flight(schedule);
   std::vector<double> kept(static_cast<std::size_t>(schedule.num_devices));
@@ -39,7 +39,8 @@ double most_kept(const Schedule& schedule) {
   return *std::max_element(kept.begin(), kept.end()) / (copies * static_cast<double>(schedule.num_stages));
 }
 
-/// Nothing where the schedule cannot have that size.
+/// Measures the shape of a schedule by simulating it on four places; nothing where it cannot have that size. What a
+/// step takes beyond the work of its microbatches is idle, and is shared among the other places.
 std::optional<ScheduleShape> run(const ScheduleVariant& variant, std::int64_t microbatches, const StageCosts& costs) {
   try {
     ScheduleParams params{.num_devices = kPlaces, .num_microbatches = microbatches, .chunks = variant.chunks};
@@ -71,6 +72,7 @@ ScheduleShape ScheduleShapes::measured(const ScheduleVariant& variant, std::int6
       "F=" + std::to_string(forward_share) + ",I=" + std::to_string(input_share) + ",W=" + std::to_string(weight_share),
       "", {.num_stages = kPlaces * variant.per_place});
   std::optional<ScheduleShape> shape = run(variant, microbatches, costs);
+  // Schedules that want multiples of the places, or at least twice as many, are measured at such a size.
   const std::int64_t whole_turns = (microbatches + kPlaces - 1) / kPlaces * kPlaces;
   if (!shape) shape = run(variant, whole_turns, costs);
   if (!shape) shape = run(variant, std::max<std::int64_t>(whole_turns, 2 * kPlaces), costs);

@@ -44,14 +44,14 @@ class ScheduleShapes {
 /// Positions of the pipeline that take `stage` of `variant`: two where copies run in both directions.
 std::vector<std::size_t> positions_of(const ScheduleVariant& variant, std::size_t stage, std::size_t places);
 
-/// Whether every stage of `variant` has one position, that of `positions_of`.
+/// Returns whether every stage of `variant` has one position, that of `positions_of`.
 bool has_known_places(const ScheduleVariant& variant);
 
-/// What every position computes for one microbatch, when `loads` are those of the stages, on places of `speed`.
+/// Returns what every position computes for one microbatch, when `loads` are those of the stages, on places of `speed`.
 std::vector<double> position_loads(const ScheduleVariant& variant, const std::vector<double>& loads,
                                    const std::vector<double>& speed);
 
-/// The slowest position for all microbatches, and filling and draining as the schedule does it.
+/// Returns the slowest position for all microbatches, and filling and draining as the schedule does it.
 double estimated_ticks(const std::vector<double>& position_loads, std::int64_t microbatches, double fill);
 
 /// Loads of the stages of `cut` by the prices of single layers.

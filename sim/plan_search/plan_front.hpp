@@ -18,9 +18,9 @@ class PlanFront {
   std::vector<ScoredPlan> plans_;
 };
 
-/// What people are shown of a front: without plans that another one equals within a hundredth in everything, and
-/// without those that use devices for more than four times as long as the fastest plan, or take more than twenty times
-/// its step.
+/// Returns what people are shown of a front: without plans that another one equals within a hundredth in everything,
+/// and without those that use devices for more than four times as long as the fastest plan, or take more than twenty
+/// times its step.
 std::vector<ScoredPlan> shown_front(const std::vector<ScoredPlan>& front);
 
 }  // namespace plumb

@@ -25,9 +25,9 @@ struct PricedStages {
   /// limit.
   std::vector<std::int64_t> usable_bytes{};
   std::vector<double> price_per_hour{};  ///< by place: of all its devices; empty: not known
-  /// Of every stage of the network: passes, weights, gradients, optimizer state and stashes are exactly the sums of its
-  /// layers', messages those of its first and last one; the forward's workspace has room for what any two neighbouring
-  /// layers inside it hand on, and the stage's input is no part of the stash.
+  /// How prices of stages follow from those of layers: passes, weights, gradients, optimizer state and stashes are
+  /// exactly the sums of its layers', messages those of its first and last one; the forward's workspace has room for
+  /// what any two neighbouring layers inside it hand on, and the stage's input is no part of the stash.
   bool sums = false;
   /// By layer of the network: what it adds at least to any stage. None: only what `StagePricing` promises is known.
   std::shared_ptr<const std::vector<LayerLeast>> least{};
@@ -53,7 +53,7 @@ using StagePricing = std::function<PricedStages(const Parallelism& parallelism, 
 /// The job that a plan is made for.
 struct PlanJob {
   std::size_t num_layers = 0;
-  std::int64_t num_devices = 0;  ///< of the cluster
+  std::int64_t num_devices = 0;  ///< devices of the cluster
   std::int64_t batch = 0;        ///< samples of one update of the whole job
   StagePricing price{};
   /// Layers at which a stage may begin, ascending from 0, and the number of layers; empty: all.
@@ -91,11 +91,11 @@ struct PlanRanges {
 
 /// What came of simulating one plan of a search, as far as another process has to be told.
 struct PlanTrial {
-  std::optional<ScoredPlan> score{};        ///< of a plan that whoever asks knows
-  MadeChoices made{};                       ///< of a plan that leaves some to its stages
+  std::optional<ScoredPlan> score{};        ///< score of a plan that whoever asks knows
+  MadeChoices made{};                       ///< choices of a plan that leaves some to its stages
   Partition roomier{};                      ///< a cut to try as well, since this one does not fit; empty: none
   std::vector<std::int64_t> spare_bytes{};  ///< by place: what it leaves free
-  std::vector<std::int64_t> shares{};       ///< of copies, where the plan left them open
+  std::vector<std::int64_t> shares{};       ///< shares of copies, where the plan left them open
   std::string refused{};                    ///< why nothing came of it
   bool simulated = false;                   ///< false also where it is proved not to fit
   bool skipped = false;                     ///< the search ended before its turn came
@@ -115,17 +115,16 @@ struct PlanProgress {
 /// How much the search may compute, and when it stops.
 struct PlanEffort {
   std::int64_t most_simulations = 100'000;
-  /// Of one setup (degrees, microbatch, length of the pipeline) and number of stages: up to so many cuts times orders
-  /// of devices all are tried; above it balanced ones, and what local search makes of the best.
+  /// Most cuts times orders of one setup (degrees, microbatch, length of the pipeline) and number of stages that are
+  /// all tried. Of more, balanced ones are tried, and what local search makes of the best.
   std::int64_t most_exact = 3000;
   std::int64_t known_ns = 0;     ///< only plans that take less are looked for; 0: all
   std::int64_t keep = 3;         ///< number of best plans to return, each of a different kind
   std::function<bool()> stop{};  ///< asked before every simulation; none: never
-  /// The same for what comes before the search itself: plans of published planners and plans near them. None: as
-  /// `stop`.
+  /// Ends what comes before the search: plans of published planners and plans near them. None: as `stop`.
   std::function<bool()> stop_seeds{};
-  /// The same for pricing: choices of degrees that are not priced by then are left out, and nothing is proved about
-  /// them. Some are priced in any case. None: as `stop`.
+  /// Ends pricing. Choices of degrees that are not priced by then are left out, and nothing is proved about them; some
+  /// are priced in any case. None: as `stop`.
   std::function<bool()> stop_pricing{};
   /// More plans of published planners, asked for when all else is done, `stop` says no and a better plan may exist.
   std::function<std::vector<PipelinePlan>()> late_seeds{};

@@ -21,7 +21,7 @@ using PlanFamily =
     std::tuple<std::string, std::int32_t, std::int64_t, std::int64_t, std::int64_t, std::vector<std::int32_t>>;
 PlanFamily plan_family(const PipelinePlan& plan);
 
-/// Of `scores`, the best first, the first of each family, at most `most`.
+/// Keeps, of `scores`, the best first, the first of each family, at most `most`.
 void keep_families(std::vector<ScoredPlan>& scores, std::int64_t most);
 
 /// Which of two plans is better: one that fits, then by step, price, devices, peak, then by a fixed order of choices.

@@ -12,43 +12,43 @@ constexpr std::size_t kMostSlow = 3;
 }  // namespace
 
 PlanQueue::PlanQueue(const std::vector<PlanSetup>& setups)
-    : setups_(setups), waiting_(setups), parts_(waiting_.size()) {}
+    : setups_(setups), waiting_(setups), candidates_(waiting_.size()) {}
 
-/// Puts setups among the quick parts until the first of all parts stands there.
+/// Puts setups among the quick candidates until the first of all candidates stands there.
 void PlanQueue::admit_setups(Ticks best) {
   for (; !waiting_.empty(); waiting_.pop()) {
     const WaitingSetup& next = waiting_.first();
-    SearchPart part{.bound = setups_[next.setup].bound, .estimate = next.estimate, .setup = next.setup};
-    part.number = next.number;
-    if (!quick_.empty() && *quick_.begin() < part) return;
-    if (part.bound >= best) continue;
-    bounds_.insert(part.bound);
-    quick_.insert(std::move(part));
+    PlanCandidate candidate{.bound = setups_[next.setup].bound, .estimate = next.estimate, .setup = next.setup};
+    candidate.number = next.number;
+    if (!quick_.empty() && *quick_.begin() < candidate) return;
+    if (candidate.bound >= best) continue;
+    bounds_.insert(candidate.bound);
+    quick_.insert(std::move(candidate));
   }
 }
 
-void PlanQueue::push(SearchPart part, Ticks best) {
-  if (part.bound >= best) return;
-  part.estimate = std::max(part.estimate, part.bound);
-  part.number = ++parts_;
-  bounds_.insert(part.bound);
-  (part.slow ? slow_ : quick_).insert(std::move(part));
+void PlanQueue::push(PlanCandidate candidate, Ticks best) {
+  if (candidate.bound >= best) return;
+  candidate.estimate = std::max(candidate.estimate, candidate.bound);
+  candidate.number = ++candidates_;
+  bounds_.insert(candidate.bound);
+  (candidate.slow ? slow_ : quick_).insert(std::move(candidate));
 }
 
-SearchPart PlanQueue::pop(std::set<SearchPart>& queue) {
-  SearchPart part = std::move(queue.extract(queue.begin()).value());
-  bounds_.erase(bounds_.find(part.bound));
-  return part;
+PlanCandidate PlanQueue::pop(std::set<PlanCandidate>& queue) {
+  PlanCandidate candidate = std::move(queue.extract(queue.begin()).value());
+  bounds_.erase(bounds_.find(candidate.bound));
+  return candidate;
 }
 
-std::vector<SearchPart> PlanQueue::take(std::int64_t most_plans, Ticks best) {
-  std::vector<SearchPart> batch;
+std::vector<PlanCandidate> PlanQueue::take(std::int64_t most_plans, Ticks best) {
+  std::vector<PlanCandidate> batch;
   std::int64_t left = most_plans;
-  const auto take_from = [&](std::set<SearchPart>& queue) {
-    SearchPart part = pop(queue);
-    if (part.bound >= best) return false;
-    if (part.level == SearchPart::Level::kPlan) --left;
-    batch.push_back(std::move(part));
+  const auto take_from = [&](std::set<PlanCandidate>& queue) {
+    PlanCandidate candidate = pop(queue);
+    if (candidate.bound >= best) return false;
+    if (candidate.level == PlanCandidate::Level::kPlan) --left;
+    batch.push_back(std::move(candidate));
     return true;
   };
   for (std::size_t k = 0; k < kMostQuick && left > 0;) {

@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "sim/plan_search/plan_candidate.hpp"
 #include "sim/plan_search/plan_setups.hpp"
-#include "sim/plan_search/search_part.hpp"
 
 namespace plumb {
 
@@ -16,27 +16,27 @@ class PlanQueue {
   explicit PlanQueue(const std::vector<PlanSetup>& setups);
 
   /// Unless its bound reaches `best`.
-  void push(SearchPart part, Ticks best);
+  void push(PlanCandidate candidate, Ticks best);
 
-  /// What to open next: about 32 parts, whatever the number of threads, so that answers do not depend on it. At most
-  /// `most_plans` of them are plans, and the bounds of all are below `best`. Slow ones come when no other part has a
-  /// smaller estimate.
-  std::vector<SearchPart> take(std::int64_t most_plans, Ticks best);
+  /// Returns what to open next: about 32 candidates, whatever the number of threads, so that answers do not depend on
+  /// it. At most `most_plans` of them are plans, and the bounds of all are below `best`. Slow ones come when no other
+  /// candidate has a smaller estimate.
+  std::vector<PlanCandidate> take(std::int64_t most_plans, Ticks best);
 
-  /// Of all that waits; the largest number of ticks where nothing does.
+  /// Returns the least bound of all that waits; the largest number of ticks where nothing does.
   Ticks least_bound() const;
   std::int64_t size() const { return std::ssize(bounds_) + waiting_.size(); }
 
  private:
   void admit_setups(Ticks best);
-  SearchPart pop(std::set<SearchPart>& queue);
+  PlanCandidate pop(std::set<PlanCandidate>& queue);
 
   const std::vector<PlanSetup>& setups_;
-  WaitingSetups waiting_;  ///< in no queue yet
-  std::int64_t parts_;     ///< numbered so far
-  std::set<SearchPart> quick_;
-  std::set<SearchPart> slow_;
-  std::multiset<Ticks> bounds_;  ///< of what is in a queue
+  WaitingSetups waiting_;    ///< in no queue yet
+  std::int64_t candidates_;  ///< numbered so far
+  std::set<PlanCandidate> quick_;
+  std::set<PlanCandidate> slow_;
+  std::multiset<Ticks> bounds_;  ///< bounds of what is in a queue
 };
 
 }  // namespace plumb

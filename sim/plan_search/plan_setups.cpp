@@ -48,19 +48,19 @@ std::vector<Group> groups_of(const std::vector<ScheduleVariant>& variants) {
   return list;
 }
 
-/// The prices by which a group is bounded: of passes as pairs leave them where it has pairs.
+/// Returns the prices by which a group is bounded: of passes as pairs leave them where it has pairs.
 std::shared_ptr<const LayerPrices> prices_for(const std::shared_ptr<const AloneAndPaired>& both, bool overlaps) {
   return {both, overlaps ? &both->paired : &both->alone};
 }
 
-/// Places that the devices of a cluster make up.
+/// Returns the places that the devices of a cluster make up.
 std::int32_t all_places(const PlanJob& job, const Parallelism& parallelism) {
   if (parallelism.has_unlike_tensor()) return static_cast<std::int32_t>(parallelism.tensor_by_place.size());
   return static_cast<std::int32_t>(job.num_devices / parallelism.devices_per_stage());
 }
 
-/// The length of the longest pipeline that may be asked for; 0: there are too few devices, or the batch does not
-/// divide.
+/// Returns the length of the longest pipeline that may be asked for; 0: there are too few devices, or the batch does
+/// not divide.
 std::int32_t longest_pipeline(const PlanJob& job, const PlanRanges& ranges, const Parallelism& parallelism) {
   if (job.batch % (parallelism.data * parallelism.microbatch_size) != 0) return 0;
   const std::int64_t room =
@@ -126,8 +126,8 @@ void add_missing(const PlanSetup& setup, std::int64_t missing, OfChoice& of) {
   of.least_missing->plan.microbatches = setup.microbatches;
 }
 
-/// Numbers of copies of a pipeline that a setup of so many places has: one, and where places are unlike those that are
-/// asked for.
+/// Returns the numbers of copies of a pipeline that a setup of so many places has: one, and where places are unlike
+/// those that are asked for.
 std::vector<std::int32_t> copies_of(const SetupSpace& space, const PlanSetup& setup) {
   std::vector<std::int32_t> copies{1};
   const Parallelism& parallelism = *setup.parallelism;

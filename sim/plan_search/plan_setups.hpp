@@ -25,29 +25,30 @@ namespace plumb {
 
 /// Degrees, microbatch size and length of a pipeline: enough for a bound before anything is cut.
 struct PlanSetup {
-  const Parallelism* parallelism = nullptr;  ///< of the ranges that are searched
+  const Parallelism* parallelism = nullptr;  ///< degrees among the ranges that are searched
   std::int32_t places = 1;
-  std::int32_t copies = 1;        ///< of the pipeline, each on as many places
+  std::int32_t copies = 1;        ///< copies of the pipeline, each on as many places
   std::int64_t microbatches = 1;  ///< per update and data rank, of all copies together
-  std::int32_t group = 0;         ///< of schedules (`ScheduleVariant::group`); other groups have setups of their own
+  std::int32_t group = 0;  ///< group of schedules (`ScheduleVariant::group`); other groups have setups of their own
   Ticks bound = 0;
   Ticks estimate = 0;  ///< with the schedule that seems best for it; proves nothing
   std::shared_ptr<const LayerPrices> prices{};
-  const PlanJob* job = nullptr;  ///< that it belongs to
-  ScheduleKinds kinds{};         ///< of its group
+  const PlanJob* job = nullptr;  ///< job that it belongs to
+  ScheduleKinds kinds{};         ///< kinds of its group
   bool asynchronous = false;
 
-  /// Microbatches that some copy has at least.
+  /// Returns the microbatches that some copy has at least.
   std::int64_t turns() const { return (microbatches + copies - 1) / copies; }
-  /// Whether a search tries the variant here: `ScheduleVariant::is_tried`, and a system runs it
+  /// Returns whether a search tries the variant here: `ScheduleVariant::is_tried`, and a system runs it
   /// (`PlanJob::runs`). With unlike tensor degrees only where every stage has one place that the name tells.
   bool tries(const ScheduleVariant& variant) const;
-  /// Where stages of `variant` stand on places in `order`, for the price of unlike tensor degrees; else nothing.
+  /// Returns where stages of `variant` stand on places in `order`, for the price of unlike tensor degrees; else
+  /// nothing.
   StageChoices choices_for(const ScheduleVariant& variant, const std::vector<std::int32_t>& order) const;
 };
 
-/// What a setup of `bound` is bounded by when all is counted: by all schedules of its group together, and of those
-/// that have overlapped pairs by each, as its `passes` say. A bound that reaches `enough` may be told as that.
+/// Returns what a setup of `bound` is bounded by when all is counted: by all schedules of its group together, and of
+/// those that have overlapped pairs by each, as its `passes` say. A bound that reaches `enough` may be told as that.
 Ticks refined_bound(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, KnownPassCounts& passes,
                     Ticks enough);
 
@@ -77,18 +78,18 @@ class KnownSizes {
 };
 
 struct PlanSetups {
-  std::vector<PlanSetup> setups{};            ///< that may fit
-  std::vector<UndividedSetup> undivided{};    ///< of those without data ranks
+  std::vector<PlanSetup> setups{};            ///< setups that may fit
+  std::vector<UndividedSetup> undivided{};    ///< setups without data ranks
   std::string refused{};                      ///< why the first impossible one was
-  std::int64_t combinations = 0;              ///< of degrees, microbatch size and length of the pipeline
-  std::int64_t without_memory = 0;            ///< of these, proved not to fit
-  std::optional<ScoredPlan> least_missing{};  ///< of these, the one that misses least
+  std::int64_t combinations = 0;              ///< combinations of degrees, microbatch size and length of the pipeline
+  std::int64_t without_memory = 0;            ///< combinations among these that are proved not to fit
+  std::optional<ScoredPlan> least_missing{};  ///< combination among these that misses least
   std::int64_t unpriced = 0;                  ///< choices of degrees that there was no time for
 };
 
-/// All setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. One of each
-/// group of schedules that tries it. `effort` says when pricing stops; processes that search together are asked for the
-/// time between two blocks of choices. `job` and `ranges` must outlive them.
+/// Returns all setups of `ranges` that the cluster has devices for, whose batch divides, and that can be priced. One of
+/// each group of schedules that tries it. `effort` says when pricing stops; processes that search together are asked
+/// for the time between two blocks of choices. `job` and `ranges` must outlive them.
 PlanSetups plan_setups(const PlanJob& job, const PlanRanges& ranges, const std::vector<ScheduleVariant>& variants,
                        ScheduleShapes& shapes, const PlanEffort& effort);
 
@@ -96,7 +97,7 @@ struct WaitingSetup {
   Ticks estimate = 0;       ///< no less than its bound
   std::int64_t number = 0;  ///< from 1, in the order of the setups
   std::size_t setup = 0;
-  Ticks least_bound = 0;  ///< of this one and all behind it
+  Ticks least_bound = 0;  ///< least bound of this one and all after it
 };
 
 /// Setups in the order in which a search opens them: by estimate, then by number. There are hundreds of
@@ -110,7 +111,7 @@ class WaitingSetups {
   /// Requires that there is one.
   const WaitingSetup& first() const { return waiting_.back(); }
   void pop() { waiting_.pop_back(); }
-  /// The largest number of ticks where there is none.
+  /// Returns the largest number of ticks where there is none.
   Ticks least_bound() const {
     return waiting_.empty() ? std::numeric_limits<Ticks>::max() : waiting_.back().least_bound;
   }

@@ -47,7 +47,7 @@ std::vector<std::int32_t> natural_order(std::int32_t places) {
   return order;
 }
 
-/// The planner's own devices, where it names them all.
+/// Returns the planner's own devices, where it names them all.
 std::optional<std::vector<std::int32_t>> named_devices(const Plan& plan) {
   if (plan.pipelines != 1) return std::nullopt;
   std::vector<std::int32_t> order;
@@ -75,7 +75,7 @@ bool allows(const PlanRanges& ranges, const PipelinePlan& plan) {
   return names.empty() || std::find(names.begin(), names.end(), plan.schedule) != names.end();
 }
 
-/// The same copies of all stages as data ranks, where these are among the choices.
+/// Adds plans with the copies of all stages as data ranks, where these are among the choices.
 void add_data_ranks(const PlanJob& job, const PlanRanges& ranges, const PipelinePlan& plan,
                     std::vector<PipelinePlan>& plans) {
   for (const Parallelism& choice : ranges.parallelisms) {

@@ -29,8 +29,8 @@ struct PlannerSeed {
 /// themselves divided. A planner's recompute is left to `base`.
 std::vector<PipelinePlan> expressed(const Plan& plan, const LayerChain& chain, const PipelinePlan& base);
 
-/// What planners are asked about `job` on one way to spread stages: its layers with the times and bytes that they have
-/// alone in a stage, links and speeds of the places, `microbatches` per update.
+/// Returns what planners are asked about `job` on one way to spread stages: its layers with the times and bytes that
+/// they have alone in a stage, links and speeds of the places, `microbatches` per update.
 PlanProblem planner_problem(const PlanJob& job, const Parallelism& parallelism);
 
 /// Answers of the planners of sim/planners that `ranges` names, with their default options, to `job` for every choice

@@ -19,7 +19,7 @@ struct ScheduleVariant {
   bool asynchronous = false;   ///< never flushes: bounded by what steady_bounds.hpp proves
   bool sliced = false;         ///< may begin a part of a microbatch before the whole of it
   bool overlaps = false;       ///< has overlapped pairs, which hide communication within passes
-  bool even_only = false;      ///< of `PlanRanges::even_chunks`
+  bool even_only = false;      ///< whether it only has the chunks of `PlanRanges::even_chunks`
   bool fuses = true;           ///< may have backwards in one (B)
   bool splits = true;          ///< may have them in halves (I and W)
   bool moves = true;           ///< may move what a microbatch keeps to other places or to the host
@@ -27,11 +27,11 @@ struct ScheduleVariant {
   bool more_than_one = false;  ///< on one place another variant, of one stage there, does what it does
 
   bool hides_backwards = true;  ///< may have pairs of two backwards, or of their halves
-  /// Of schedules that are bounded together, since they may do the same with passes; below `kGroups`.
+  /// Returns the group of schedules that are bounded together, since they may do the same with passes; below `kGroups`.
   std::int32_t group() const;
 
   std::int32_t stages(std::int32_t places) const { return places * per_place; }
-  /// Whether a search tries it on so many places for a network of so many layers (units).
+  /// Returns whether a search tries it on so many places for a network of so many layers (units).
   bool is_tried(std::int32_t places, std::size_t layers) const;
 };
 

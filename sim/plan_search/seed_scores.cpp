@@ -20,12 +20,12 @@
 namespace plumb {
 namespace {
 
-/// Plans with replicated stages from which others are sought.
+/// Most plans with replicated stages from which others are sought.
 constexpr std::size_t kStarts = 16;
-/// Simulated at a time; fixed, so that the answer does not depend on the number of threads.
+/// Plans that are simulated at a time; fixed, so that the answer does not depend on the number of threads.
 constexpr std::int64_t kAtOnce = 32;
 
-/// Layers of stages [first, first + old) cut at `bounds` instead, held by `replicas`.
+/// Returns the layers of stages [first, first + old) cut at `bounds` instead, held by `replicas`.
 PipelinePlan with_stages(const PipelinePlan& plan, std::size_t first, std::size_t old,
                          const std::vector<std::size_t>& inner_bounds, const std::vector<std::int32_t>& replicas) {
   PipelinePlan near = plan;
@@ -39,6 +39,7 @@ PipelinePlan with_stages(const PipelinePlan& plan, std::size_t first, std::size_
   return near;
 }
 
+/// Adds plans in which a stage gives one, two or four holders to another one.
 void add_moved_holders(const PipelinePlan& plan, std::vector<PipelinePlan>& near) {
   for (std::size_t from = 0; from < plan.replicas.size(); ++from) {
     for (std::size_t to = 0; to < plan.replicas.size() && plan.replicas[from] > 1; ++to) {
@@ -53,7 +54,7 @@ void add_moved_holders(const PipelinePlan& plan, std::vector<PipelinePlan>& near
   }
 }
 
-/// Cuts moved by several layers; by one `near_cuts` moves them.
+/// Adds plans whose cuts are moved by several layers; `near_cuts` moves them by one.
 void add_moved_cuts(const PipelinePlan& plan, std::vector<PipelinePlan>& near) {
   const std::vector<std::size_t>& bounds = plan.partition.bounds;
   for (std::size_t s = 1; s + 1 < bounds.size(); ++s) {
@@ -68,7 +69,7 @@ void add_moved_cuts(const PipelinePlan& plan, std::vector<PipelinePlan>& near) {
   }
 }
 
-/// A stage cut in two at any layer, its holders shared in proportion to the layers, and one fewer or more.
+/// Adds plans with a stage cut in two, its holders shared in proportion to the layers, and one fewer or more.
 void add_split(const PipelinePlan& plan, std::size_t s, std::vector<PipelinePlan>& near) {
   const LayerRange range = plan.partition.range(s);
   const std::int32_t holders = plan.replicas[s];
@@ -82,6 +83,7 @@ void add_split(const PipelinePlan& plan, std::size_t s, std::vector<PipelinePlan
   }
 }
 
+/// Lists the neighbours of a plan: other holders, other cuts, a stage more or fewer.
 std::vector<PipelinePlan> plans_near(const PipelinePlan& plan) {
   std::vector<PipelinePlan> near;
   add_moved_holders(plan, near);
@@ -106,7 +108,8 @@ std::vector<PlanTrial> tried_here(std::size_t count, const std::function<PlanTri
   return trials;
 }
 
-/// As far as a node has places left; otherwise on the emptiest one.
+/// Orders places so that holder h of every stage is in node h modulo the nodes, as far as it has places left; otherwise
+/// in the emptiest one. Messages between neighbouring stages then stay inside nodes.
 std::vector<std::int32_t> SeedSearch::aligned_order(const std::vector<std::int32_t>& replicas, const Nodes& nodes) {
   std::vector<std::int32_t> used(static_cast<std::size_t>(nodes.count));
   std::vector<std::int32_t> order;
@@ -152,6 +155,8 @@ std::vector<ScoredPlan> SeedSearch::begin(const std::vector<PipelinePlan>& seeds
   return scores;
 }
 
+/// Climbs from the best start: simulates its neighbours until one is better, which takes its place; a start whose
+/// neighbours are all worse is left for the next one.
 std::vector<ScoredPlan> SeedSearch::go_on(std::int64_t most, const Stop& stop) {
   std::vector<ScoredPlan> found;
   while (!starts_.empty() && std::ssize(found) < most && !(stop && stop())) {

@@ -17,10 +17,10 @@ namespace plumb {
 namespace {
 
 constexpr std::size_t kMostOrders = 256;
-/// To choose the shares of copies takes no more than to try so many of them.
+/// Number of shares whose trials take as long as choosing the shares of copies.
 constexpr std::int64_t kChosen = 64;
 
-/// By position of the pipeline; of copies the mean, since a faster one takes more of the microbatches.
+/// Returns speeds by position of the pipeline; with copies the mean, since a faster one takes more microbatches.
 std::vector<double> speeds_of(const PlanSetup& setup, const std::vector<std::int32_t>& order) {
   std::vector<double> speed(static_cast<std::size_t>(setup.places));
   for (std::size_t at = 0; at < order.size(); ++at) {
@@ -29,7 +29,7 @@ std::vector<double> speeds_of(const PlanSetup& setup, const std::vector<std::int
   return speed;
 }
 
-/// The same of usable bytes less those that are spared: the least of all copies; 0: no limit.
+/// Returns the usable bytes less those that are spared: the least of all copies; 0: no limit.
 std::vector<std::int64_t> rooms_of(const PlanSetup& setup, const std::vector<std::int32_t>& order,
                                    const std::vector<std::int64_t>& spare_bytes) {
   std::vector<std::int64_t> room(static_cast<std::size_t>(setup.places));
@@ -44,7 +44,7 @@ std::vector<std::int64_t> rooms_of(const PlanSetup& setup, const std::vector<std
   return room;
 }
 
-/// What the prices of stage `s` are multiplied by to be compared with those of layers.
+/// Returns what the prices of stage `s` are multiplied by to be compared with those of layers.
 double time_scale(const PlanSetup& setup, const ScheduleVariant& variant, const std::vector<std::int32_t>& order,
                   std::size_t s) {
   if (setup.prices->time_scale.empty()) return 1;
@@ -52,7 +52,7 @@ double time_scale(const PlanSetup& setup, const ScheduleVariant& variant, const 
   return setup.prices->time_scale[static_cast<std::size_t>(order[at])];
 }
 
-/// Of the loads of stages: those of the places, the slowest first.
+/// Adds up the loads of stages by place, the slowest place first.
 std::vector<double> slowest_first(const ScheduleVariant& variant, const std::vector<double>& loads,
                                   const std::vector<double>& speed) {
   std::vector<double> places = position_loads(variant, loads, speed);
@@ -60,7 +60,8 @@ std::vector<double> slowest_first(const ScheduleVariant& variant, const std::vec
   return places;
 }
 
-/// Moves single layers between stages while the slowest place gets faster.
+/// Moves single layers between stages while the slowest place gets faster. Places are compared from the slowest on, so
+/// a move also counts if it leaves the slowest place and helps the next one; the best move of all is made each time.
 Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& variant, const std::vector<double>& speed,
                           Partition cut) {
   constexpr std::size_t kMostStages = 64;
@@ -79,7 +80,7 @@ Partition balanced_places(const LayerPrices& prices, const ScheduleVariant& vari
   }
 }
 
-/// Those that differ in where stages stand.
+/// Lists the variants that differ in the places of stages.
 std::vector<const ScheduleVariant*> unlike_placements(const std::vector<ScheduleVariant>& variants,
                                                       const PlanSetup& setup, std::size_t stages) {
   std::vector<const ScheduleVariant*> unlike;
@@ -91,7 +92,7 @@ std::vector<const ScheduleVariant*> unlike_placements(const std::vector<Schedule
   return unlike;
 }
 
-/// Whether the places of an order have one tensor degree, as those of another setup have.
+/// Returns whether the places of an order have one tensor degree, as those of another setup have.
 bool is_alike(const PlanSetup& setup, const std::vector<std::int32_t>& order) {
   const std::vector<std::int32_t>& degrees = setup.parallelism->tensor_by_place;
   const auto degree = [&](std::int32_t place) { return degrees[static_cast<std::size_t>(place)]; };
@@ -99,8 +100,8 @@ bool is_alike(const PlanSetup& setup, const std::vector<std::int32_t>& order) {
          std::ranges::all_of(order, [&](std::int32_t place) { return degree(place) == degree(order.front()); });
 }
 
-/// Orders of the places of all copies, the fastest copy first, since they could be exchanged with their shares. Of
-/// copies that are not all tried also those in which holders of a stage stand together.
+/// Lists orders of the places of all copies, the fastest copy first, since they could be exchanged with their shares.
+/// If not all orders are tried, those are added in which holders of a stage are neighbours.
 DeviceOrders orders_of(const PlanSetup& setup, std::size_t most) {
   const LayerPrices& prices = *setup.prices;
   DeviceOrders orders = device_orders(prices, setup.places * setup.copies, most);
@@ -140,6 +141,8 @@ DeviceOrders orders_of(const PlanSetup& setup, std::size_t most) {
 Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& cut,
                    ScheduleShapes& shapes) {
   const LayerPrices& prices = *setup.prices;
+  // All microbatches on the slowest place, filling and draining by the schedule's shape, and the update; longer where
+  // layers probably run again for lack of room, and several times as long where even that is not enough.
   const double turns = static_cast<double>(setup.microbatches) / setup.copies / setup.places;
   const ScheduleShape shape = shapes.of(variant, turns, prices.whole);
   const std::vector<double> loads =
@@ -173,6 +176,7 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
   }
   std::optional<Partition> cut =
       balanced_cut({prices.load, prices.held_bytes, prices.kept_bytes, prices.spared_bytes, prices.again}, rooms);
+  // `balanced_cut` knows stages only; a place with several is balanced by moving layers, where memory does not matter.
   if (!cut || limited) return cut;
   return balanced_places(prices, variant, speed, *std::move(cut));
 }
@@ -192,6 +196,7 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
   for (const std::size_t stages : counts) {
     const std::int64_t cuts = only ? 1 : count_cuts(layers, stages, most);
     const auto number = cuts * static_cast<std::int64_t>(orders.orders.size());
+    // All cuts times orders (times shares) are tried if that is few; otherwise a balanced cut for each placement.
     const bool exact = orders.complete && number * std::min(shares, kChosen) <= most;
     found.few_shares = found.few_shares && exact && number * shares <= most;
     found.exact = found.exact && exact;
@@ -230,11 +235,13 @@ std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVari
     now.push_back(load * time_scale(setup, variant, here.order, s));
   }
   const std::vector<double> places = slowest_first(variant, now, speed);
+  // With few microbatches a step is mostly filling and draining, which any cut may shorten.
   const bool filling = setup.turns() < 2 * static_cast<std::int64_t>(setup.places);
   std::vector<Partition> cuts;
   for (Partition& cut : near_cuts(here.partition, most_loaded(costs.times, 2))) {
     std::vector<double> loads = stage_loads(prices, cut);
     for (std::size_t s = 0; s < loads.size(); ++s) {
+      // Priced stages plus what the layers that come or go take alone.
       const double changed = now[s] + loads[s] - layers[s];
       const bool may_spare = !prices.again.empty() && loads[s] < layers[s];
       loads[s] = may_spare ? std::min(changed, loads[s]) : changed;

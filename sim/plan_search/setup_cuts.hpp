@@ -25,12 +25,12 @@ struct SetupCuts {
   bool few_shares = true;  ///< and so few that of each all shares of copies can be tried
 };
 
-/// An estimate of the step of a plan of `setup` from the prices of single layers; several times as much where the plan
-/// probably does not fit.
+/// Returns an estimate of the step of a plan of `setup` from the prices of single layers; several times as much where
+/// the plan probably does not fit.
 Ticks cut_estimate(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& cut, ScheduleShapes& shapes);
 
-/// The balanced cut for `variant` with so many microbatches in flight on every stage; 0 everywhere: memory does not
-/// matter. Of the memory of each place its `spare_bytes` stay free (empty: none). Stages of one place are balanced
+/// Returns the balanced cut for `variant` with so many microbatches in flight on every stage; 0 everywhere: memory does
+/// not matter. Of the memory of each place its `spare_bytes` stay free (empty: none). Stages of one place are balanced
 /// together, as far as moving single layers gets.
 std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleVariant& variant,
                                          const std::vector<std::int32_t>& order,
@@ -50,7 +50,8 @@ SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& va
 std::vector<Partition> promising_cuts(const PlanSetup& setup, const ScheduleVariant& variant, const SetupCut& here,
                                       const StageCosts& costs);
 
-/// The balanced cut for `variant` with the microbatches that `schedule` has in flight, at least one on every stage.
+/// Returns the balanced cut for `variant` with the microbatches that `schedule` has in flight, at least one on every
+/// stage.
 std::optional<Partition> roomier_stages(const PlanSetup& setup, const ScheduleVariant& variant,
                                         const std::vector<std::int32_t>& order, const Schedule& schedule,
                                         const std::vector<std::int64_t>& spare_bytes);

@@ -17,7 +17,7 @@ Ticks jittered(Ticks duration, double jitter, std::uint64_t seed, InstrIndex ins
 /// `Program::durations` of the instr's row, with the jitter of its device when `device_specs` has one.
 Ticks duration_of(const Program& program, InstrIndex instr, DeviceId device, std::uint64_t seed);
 
-/// Whether some device of the program has jitter.
+/// Returns whether some device of the program has jitter.
 bool has_jitter(const Program& program);
 
 }  // namespace plumb

@@ -8,7 +8,8 @@
 
 namespace plumb {
 
-/// The kind of load that an action of `op` outside a pair is for other actions; empty for ops that do not compute.
+/// Returns the kind of load that an action of `op` outside a pair is for other actions; empty for ops that do not
+/// compute.
 constexpr std::optional<Load> load_of(Op op) {
   switch (op) {
     case Op::kF:
@@ -31,7 +32,7 @@ constexpr std::optional<Load> load_of(Op op) {
   }
 }
 
-/// Whether actions of the program take longer when others are under way.
+/// Returns whether actions of the program take longer when others are under way.
 inline bool is_contended(const Program& program) { return !program.contention.empty(); }
 
 }  // namespace plumb

@@ -11,11 +11,12 @@ namespace plumb {
 /// Actions of one run at most.
 inline constexpr std::int64_t kMostActionsRun = std::int64_t{1} << 31U;
 
-/// What it takes to simulate all actions of a schedule, without jumps over what repeats. `messages`: values travel over
-/// links of a cluster.
+/// Returns what it takes to simulate all actions of a schedule, without jumps over what repeats. `messages`: values
+/// travel over links of a cluster.
 WorkSize run_size(const Schedule& schedule, bool messages, const SimOptions& options);
 
-/// The same for compute and latencies alone, where lists stay as they are written: memory for what is under way.
+/// Estimates the size for compute and latencies alone, where lists stay as they are written: memory for what is under
+/// way.
 WorkSize written_run_size(const Schedule& schedule);
 
 /// Throws `Error` when the run has more actions than can be counted, or needs more memory than this process can get:

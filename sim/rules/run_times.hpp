@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "models/ground/units.hpp"
+#include "schedules/program/lane_run.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/program/waits.hpp"
 #include "sim/rules/transfer_semantics.hpp"
@@ -23,19 +25,35 @@ struct RunTimes {
       called;          ///< by transfer: the begin of the call that sends it. All three: empty where they cost nothing
   Ticks makespan = 0;  ///< last end of an instr or collective
 
-  /// When the sender need no longer wait for the message. (That of a batch is over when the batch is; a real run's when
-  /// the message has been handed over.)
+  /// Returns when the sender need no longer wait for the message. (That of a batch is over when the batch is; a real
+  /// run's when the message has been handed over.)
   Ticks sent(std::uint32_t transfer) const { return sent_at.empty() ? transfers[transfer].done : sent_at[transfer]; }
   Ticks& sent(std::uint32_t transfer) { return sent_at.empty() ? transfers[transfer].done : sent_at[transfer]; }
 
   friend bool operator==(const RunTimes&, const RunTimes&) = default;
 };
 
-/// When what an instr waits for is there.
-inline Ticks over_at(const Program& program, const RunTimes& times, const Wait& wait) {
+/// Returns the moment that a wait is for; a plain edge is over `latency_of` later.
+inline const Ticks& moment_of(const RunTimes& times, const Wait& wait) {
   if (is_for_transfer(wait)) return times.transfers[wait.via].available;
   if (is_for_collective(wait)) return times.collective_end[collective_of(wait)];
-  return times.end[wait.source] + (wait.via == Wait::kLatency ? program.comm.value_or(0) : 0);
+  return times.end[wait.source];
+}
+inline Ticks& moment_of(RunTimes& times, const Wait& wait) {
+  return const_cast<Ticks&>(moment_of(std::as_const(times), wait));
+}
+
+/// Returns when what an instr waits for is there.
+inline Ticks over_at(const Program& program, const RunTimes& times, const Wait& wait) {
+  return moment_of(times, wait) + latency_of(program, wait);
+}
+
+/// Asks for the memory that a lane needs a few steps after `at`.
+inline void prefetch_steps(const Program& program, const RunTimes& times, InstrIndex at) {
+  __builtin_prefetch(program.instrs.data() + at + kStepsAhead);
+  __builtin_prefetch(program.waits.data() + program.instrs[at].first_wait + kStepsAhead);
+  __builtin_prefetch(times.start.data() + at + kStepsAhead, 1);
+  __builtin_prefetch(times.end.data() + at + kStepsAhead, 1);
 }
 
 }  // namespace plumb

@@ -23,7 +23,7 @@ struct SimOptions {
   bool idle_causes = true;        ///< fill causes; off: only busy and idle
   bool peak_composition = false;  ///< fill DeviceSummary::peak_tensors
   bool critical_path = true;      ///< fill Timeline::critical_path, where spans are filled
-  std::uint64_t seed = 0;         ///< of the jitter
+  std::uint64_t seed = 0;         ///< seed of the jitter
   /// Told what a run of all actions takes before `simulate_summary` makes one (sim/rules/run_size.hpp).
   void (*on_full_run)(const WorkSize&) = nullptr;
 };

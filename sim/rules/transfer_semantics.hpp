@@ -69,7 +69,7 @@ std::int64_t whole_bytes_per_s(double bytes_per_s);
 /// `bytes` over `bytes_per_s`, to the nearest tick, halves up. 0 when the bandwidth is infinite (0).
 Ticks sending_time(std::int64_t bytes, std::int64_t bytes_per_s, Timebase base);
 
-/// Time on the narrowest part of the route, alone. Throws `Error` when it does not fit in 62 bits.
+/// Returns the time on the narrowest part of the route, alone. Throws `Error` when it does not fit in 62 bits.
 Ticks sending_time(std::int64_t bytes, const Route& route, Timebase base);
 
 Ticks latency_time(const Route& route, Timebase base);
@@ -96,8 +96,8 @@ WaitSplit split_send_wait(Ticks from, Ticks sent, Ticks done, Ticks alone);
 /// Adds a split to the causes of a device (compute, transfer_queue, transfer_bandwidth, transfer_latency).
 void add_to(std::array<Ticks, kIdleCauseCount>& causes, const WaitSplit& split);
 
-/// The cause with the largest part, for `Span::waited_for`; ties go to the earlier of latency, bandwidth, queue,
-/// compute.
+/// Returns the cause with the largest part, for `Span::waited_for`; ties go to the earlier of latency, bandwidth,
+/// queue, compute.
 IdleCause main_cause(const WaitSplit& split);
 
 }  // namespace plumb

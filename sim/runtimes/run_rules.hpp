@@ -17,11 +17,12 @@ struct RunRules {
   std::optional<ReceivePlacement> receives{};
   std::optional<std::int64_t> send_buffers{};
   EngineChoice engine = EngineChoice::kAuto;
-  std::optional<std::int64_t> seed{};  ///< of the jitter; none: 0
+  std::optional<std::int64_t> seed{};  ///< seed of the jitter; none: 0
 
   std::uint64_t seed_or_zero() const { return static_cast<std::uint64_t>(seed.value_or(0)); }
 
-  /// What the system does with the messages of `schedule`. Throw `Error` for an unknown system, with the nearest one.
+  /// Returns what the system does with the messages of `schedule`. Throw `Error` for an unknown system, with the
+  /// nearest one.
   LowerOptions lowering(const Schedule& schedule) const;
   SimOptions simulation(const Schedule& schedule) const;
 };

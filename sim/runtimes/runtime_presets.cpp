@@ -3,19 +3,142 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
 #include "models/sources/run_profile.hpp"
+#include "schedules/checks/validate.hpp"
 #include "schedules/document/first_stages.hpp"
-#include "sim/runtimes/megatron_messages.hpp"
+#include "schedules/document/schedule.hpp"
+#include "schedules/document/walk.hpp"
+#include "schedules/formats/torch_lowering.hpp"
 #include "sim/runtimes/single_classes.hpp"
-#include "sim/runtimes/torch_messages.hpp"
 
 namespace plumb {
 namespace {
+
+/// Returns whether its result, or what it takes, is a message.
+bool is_pass(const Action& action) { return action.op == Op::kF || is_backward(action.op); }
+
+/// Returns the number of passes in the turn that begins with `passes`: two where a backward follows a forward.
+std::size_t turn_length(std::span<const Action* const> passes) {
+  return passes.size() > 1 && passes[0]->op == Op::kF && passes[1]->op != Op::kF ? 2 : 1;
+}
+
+class ExchangeWriter {
+ public:
+  ExchangeWriter(std::int32_t num_stages, std::vector<Action>& out) : num_stages_(num_stages), out_(out) {}
+
+  /// Writes what `before` made and `next` takes, in Megatron-LM's order: with the previous stage, then with the next.
+  void write(std::span<const Action* const> before, std::span<const Action* const> next) {
+    add(before, Op::kSendB);
+    add(next, Op::kRecvF);
+    add(before, Op::kSendF);
+    add(next, Op::kRecvB);
+  }
+
+ private:
+  /// A message of that op for the passes that have one.
+  void add(std::span<const Action* const> passes, Op op) {
+    const bool activation = op == Op::kSendF || op == Op::kRecvF;
+    const bool behind = op == Op::kSendF || op == Op::kRecvB;
+    for (const Action* action : passes) {
+      const auto stage = static_cast<std::int32_t>(action->stage);
+      if ((action->op == Op::kF) != activation || (behind ? stage + 1 >= num_stages_ : stage == 0)) continue;
+      Action message = *action;
+      message.op = op;
+      out_.push_back(message);
+    }
+  }
+
+  std::int32_t num_stages_;
+  std::vector<Action>& out_;
+};
+
+DeviceList with_exchanges(const DeviceList& list, std::int32_t num_stages) {
+  std::vector<Action> actions;
+  walk(list, [&](const Action& action) { actions.push_back(action); });
+  std::vector<const Action*> passes;
+  for (const Action& action : actions) {
+    if (is_pass(action)) passes.push_back(&action);
+  }
+  DeviceList result = list;
+  result.actions.clear();
+  result.repeats.clear();
+  ExchangeWriter writer(num_stages, result.actions);
+  std::span<const Action* const> before;
+  std::span<const Action* const> rest = passes;
+  for (const Action& action : actions) {
+    if (!rest.empty() && &action == rest.front()) {
+      const auto turn = rest.first(turn_length(rest));
+      writer.write(before, turn);
+      before = turn;
+      rest = rest.subspan(turn.size());
+    }
+    result.actions.push_back(action);
+    if (rest.empty() && !before.empty() && &action == before.back()) writer.write(std::exchange(before, {}), {});
+  }
+  return result;
+}
+
+/// Returns the schedule with its messages where Megatron-LM puts them that does not hide them
+/// (`--no-overlap-p2p-communication`, `send_forward_backward_recv_forward_backward`): between two turns of a device
+/// stands one exchange of all that the turn before made and all that the next one takes. A turn is a forward of the
+/// warm-up, then a forward and the backward behind it, then a backward.
+///
+/// A schedule that has its own messages stays.
+Schedule with_exchanges_between_turns(Schedule schedule) {
+  const bool has_messages = std::ranges::any_of(schedule.devices, [](const DeviceList& list) {
+    return std::ranges::any_of(list.actions, [](const Action& a) { return is_send(a.op) || is_recv(a.op); });
+  });
+  if (has_messages) return schedule;
+  for (DeviceList& list : schedule.devices) list = with_exchanges(list, schedule.num_stages);
+  return schedule;
+}
+
+/// PyTorch's gathers and reductions take turns with the messages, so they are taken out only afterwards.
+Schedule with_own_messages(const Schedule& schedule) {
+  Schedule lowered = torch_lowered(schedule);
+  for (DeviceList& list : lowered.devices) {
+    std::erase_if(list.actions, [](const Action& action) { return is_collective(action.op); });
+  }
+  return lowered;
+}
+
+bool has_action(const Schedule& schedule, bool (*is_one)(const Action&)) {
+  return std::ranges::any_of(schedule.devices,
+                             [&](const DeviceList& list) { return std::ranges::any_of(list.actions, is_one); });
+}
+
+/// Returns whether it has overlapped pairs, and leaves it to the runtime where messages and gathers stand.
+bool leaves_messages_of_pairs(const Schedule& schedule) {
+  return has_action(schedule, [](const Action& action) { return action.overlaps_next != 0; }) &&
+         !has_action(schedule, [](const Action& action) {
+           return is_send(action.op) || is_recv(action.op) || is_collective(action.op);
+         });
+}
+
+/// Returns the schedule with its sends and receives where PyTorch's `defer_pp_recv` puts them; an order with messages
+/// of its own stays. Throws `Error`, which names `runtime`, where PyTorch would take one message for another: messages
+/// between two ranks have no names there, and gradients would be wrong.
+Schedule with_deferred_receives(const Schedule& schedule, std::string_view runtime) {
+  Schedule lowered = torch_lowered(schedule, {.collectives = false, .late_receives = true});
+  const auto findings = validate(lowered);
+  if (findings.empty()) return lowered;
+  throw Error("--runtime " + std::string(runtime) + ": PyTorch would take messages of '" + schedule.name +
+              "' for each other: " + to_string(findings.front()));
+}
+
+/// Returns the schedule with its sends and receives where PyTorch puts them, if it has overlapped pairs, whose results
+/// are sent when both halves are done. Any other schedule, and one that has its own messages or gathers, stays.
+Schedule with_messages_of_pairs(Schedule schedule) {
+  return leaves_messages_of_pairs(schedule) ? with_own_messages(schedule) : std::move(schedule);
+}
 
 using For = RuntimePreset::For;
 

@@ -25,25 +25,26 @@ struct RuntimePreset {
   bool pairs_in_turn = false;            ///< the halves of an overlapped pair run one after the other
   bool exchanges_between_turns = false;  ///< messages stand where Megatron-LM puts them that does not hide them
   bool defers_receives = false;          ///< receives stand where PyTorch's `defer_pp_recv` puts them
-  std::string_view format = {};          ///< of the schedules that it can be given, as in `--format`; empty: of none
-  std::string_view runs_files_as = {};   ///< the preset of what runs such a file; empty: this one
-  std::string_view what;                 ///< which part of the system it models
+  std::string_view format = {};         ///< format of the schedules that it can be given, as in `--format`; empty: none
+  std::string_view runs_files_as = {};  ///< the preset of what runs such a file; empty: this one
+  std::string_view what;                ///< which part of the system it models
 };
 
-/// All rows, `plumbline` (the defaults) first.
+/// Returns all rows, `plumbline` (the defaults) first.
 std::span<const RuntimePreset> runtime_presets();
 
 /// Their names, each once.
 std::vector<std::string_view> runtime_names();
 
-/// The runtime of a system that runs pipelines by another one's rules: "nemo" as "megatron". `plain` is a `plain_name`;
-/// others come back as they are.
+/// Returns the runtime of a system that runs pipelines by another one's rules: "nemo" as "megatron". `plain` is a
+/// `plain_name`; others come back as they are.
 std::string_view runtime_called(std::string_view plain);
 
-/// The row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest one.
+/// Returns the row called `name` for `schedule`; empty: `plumbline`. Throws `Error` for unknown names, with the nearest
+/// one.
 const RuntimePreset& runtime_preset(std::string_view name, const Schedule& schedule);
 
-/// What runs `schedule` where a run of the runtime called `traced` was traced: this runtime, or what runs files
+/// Returns what runs `schedule` where a run of the runtime called `traced` was traced: this runtime, or what runs files
 /// (`runs_files_as`) where PyTorch's classes 1F1B and GPipe were traced and `schedule` is none of theirs, because it
 /// has its own messages, several stages per device, or another order. Empty stays empty.
 std::string_view runtime_after(std::string_view traced, const Schedule& schedule);
@@ -53,7 +54,7 @@ std::string_view runtime_after(std::string_view traced, const Schedule& schedule
 /// that the system would run wrongly.
 void run_as(const RuntimePreset& preset, Schedule& schedule, StageCosts& costs);
 
-/// How its messages travel.
+/// Returns how its messages travel.
 LowerOptions lowering_of(const RuntimePreset& preset);
 
 }  // namespace plumb

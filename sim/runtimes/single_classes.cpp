@@ -14,13 +14,13 @@ struct PassOrder {
   std::int64_t microbatches = 0;
   std::int64_t warmup = 0;  ///< forwards before the first backward
 
-  /// Whether a forward is the next pass after so many of both.
+  /// Returns whether a forward is the next pass after so many of both.
   bool forward_next(std::int64_t forwards, std::int64_t backwards) const {
     return forwards < microbatches && forwards < backwards + warmup;
   }
 };
 
-/// Whether the passes of an update follow the order; false for what the classes do not run.
+/// Returns whether the passes of an update follow the order; false for what the classes do not run.
 bool follows(const DeviceList& list, const PassOrder& order) {
   std::int64_t forwards = 0;
   std::int64_t backwards = 0;

@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-/// Times of devices that all kept states together have.
+/// Most times of devices that all kept states together have.
 constexpr std::size_t kMostKeptTimes = std::size_t{8} << 20U;
 
 using JobSet = std::uint64_t;
@@ -27,44 +27,46 @@ struct NextStart {
   std::int64_t end() const { return start + choice.time_ns; }
 };
 
+/// The search of `exact_jobs`, with its statements.
 class JobTree {
  public:
   JobTree(const JobProblem& problem, const JobSchedule& known, std::int64_t most_states,
           const std::function<bool()>& stop)
-      : problem_(problem), most_(most_states), stop_(stop), found_{.best = known} {}
+      : problem_(problem), most_states_(most_states), stop_(stop), answer_{.best = known} {}
 
   ExactJobs run() {
     const std::size_t count = problem_.jobs.size();
     const JobSet all = count == kMostExactJobs ? ~JobSet{0} : (JobSet{1} << count) - 1;
     places_.resize(count);
     open(all, FreeDevices(problem_.nodes, problem_.per_node), 0);
-    found_.complete = !ended_;
-    return std::move(found_);
+    answer_.complete = !stopped_;
+    return std::move(answer_);
   }
 
  private:
-  /// Everything that begins at `from` or later, when `left` are still to begin.
+  /// Tries everything that begins at `from` or later, when `left` are still to begin.
   void open(JobSet left, const FreeDevices& free, std::int64_t from) {
     if (left == 0) {
-      found_.best = {.places = places_, .makespan_ns = free.last()};
+      answer_.best = {.places = places_, .makespan_ns = free.last()};
       return;
     }
-    if (++found_.states > most_ || (stop_ && stop_())) ended_ = true;
-    if (ended_ || !may_be_shorter(left, free, from) || is_worse(left, free)) return;
+    if (++answer_.states > most_states_ || (stop_ && stop_())) stopped_ = true;
+    if (stopped_ || !may_be_shorter(left, free, from) || is_worse(left, free)) return;
     for (const NextStart& next : starts(left, free, from)) {
-      if (next.end() >= found_.best.makespan_ns) continue;  // a shorter one was found meanwhile
+      if (next.end() >= answer_.best.makespan_ns) continue;  // a shorter one was found meanwhile
       FreeDevices then = free;
       places_[next.job] = then.place(next.choice, next.node, from);
       then.raise_to(next.start);
       open(left & ~(JobSet{1} << next.job), then, next.start);
-      if (ended_) return;
+      if (stopped_) return;
     }
   }
 
   bool is_left(JobSet left, std::size_t job) const { return ((left >> job) & 1U) != 0; }
 
+  /// Statement 2, and whether each job that is left has a choice that can still be over in time.
   bool may_be_shorter(JobSet left, const FreeDevices& free, std::int64_t from) const {
-    const std::int64_t until = found_.best.makespan_ns - 1;
+    const std::int64_t until = answer_.best.makespan_ns - 1;
     if (free.last() > until) return false;
     std::vector<const DeviceJob*> jobs;
     for (std::size_t job = 0; job < problem_.jobs.size(); ++job) {
@@ -78,21 +80,22 @@ class JobTree {
     return has_room(free.signature(), jobs, from, until);
   }
 
-  /// Whether a state was seen from which everything can be done that can be done from this one. Keeps it otherwise.
+  /// Statement 3: whether such a state was seen. Keeps this one otherwise.
   bool is_worse(JobSet left, const FreeDevices& free) {
     std::vector<std::int64_t> times = free.signature();
-    auto& seen = seen_[left];
+    auto& seen = seen_by_left_[left];
     const auto covers = [&](const std::vector<std::int64_t>& other) {
       return std::ranges::equal(other, times, std::less_equal<>{});
     };
     if (std::ranges::any_of(seen, covers)) return true;
-    if (kept_ + times.size() > kMostKeptTimes) return false;
-    kept_ += times.size();
+    if (kept_times_ + times.size() > kMostKeptTimes) return false;
+    kept_times_ += times.size();
     seen.push_back(std::move(times));
     return false;
   }
 
-  /// Those that may begin next, the earliest first, of these the longest.
+  /// Lists what may begin next, without what statements 4 and 5 drop: the earliest start first, of equal ones the
+  /// longest.
   std::vector<NextStart> starts(JobSet left, const FreeDevices& free, std::int64_t from) const {
     std::vector<NextStart> found;
     for (std::size_t job = 0; job < problem_.jobs.size(); ++job) {
@@ -116,11 +119,11 @@ class JobTree {
       for (std::size_t other = 0; other < node && !seen; ++other) seen = free.alike(node, other);
       if (seen) continue;
       const NextStart next{job, choice, node, free.earliest(choice, node, from)};
-      if (next.end() < found_.best.makespan_ns) found.push_back(next);
+      if (next.end() < answer_.best.makespan_ns) found.push_back(next);
     }
   }
 
-  /// Whether an equal job with a smaller number is left.
+  /// Statement 5: whether an equal job with a smaller number is left.
   bool follows_equal(JobSet left, std::size_t job) const {
     for (std::size_t other = 0; other < job; ++other) {
       if (is_left(left, other) && problem_.jobs[other].choices == problem_.jobs[job].choices) return true;
@@ -129,13 +132,13 @@ class JobTree {
   }
 
   const JobProblem& problem_;
-  std::int64_t most_;
+  std::int64_t most_states_;
   const std::function<bool()>& stop_;
-  ExactJobs found_;
-  bool ended_ = false;
+  ExactJobs answer_;
+  bool stopped_ = false;
   std::vector<JobPlace> places_;
-  std::unordered_map<JobSet, std::vector<std::vector<std::int64_t>>> seen_;
-  std::size_t kept_ = 0;
+  std::unordered_map<JobSet, std::vector<std::vector<std::int64_t>>> seen_by_left_;
+  std::size_t kept_times_ = 0;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-/// The last of those that are free at `start`, which are the first of `node`.
+/// Returns the end of the devices that are free at `start`, which come first in `node`.
 template <class Node>
 auto end_of_free(Node& node, std::int64_t start) {
   return std::ranges::upper_bound(node, start, {}, [](const auto& free) { return free.at; });

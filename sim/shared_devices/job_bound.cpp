@@ -10,9 +10,8 @@ __extension__ using WideArea = __int128;
 
 constexpr std::int64_t kNoChoice = -1;
 
-/// How much of a node a choice takes, in parts of which a node has `scale`: its devices, for `steps` = 0; otherwise
-/// the value of the dual feasible function of so many steps. Those of any choices that fit on a node at once are no
-/// more than `scale`.
+/// Returns u(x) of a choice, in parts of which a node has k G: u_k for k = `steps`. For `steps` = 0, u(x) = x, in parts
+/// of which a node has G.
 std::int64_t weight_of(const JobChoice& choice, std::int64_t per_node, std::int64_t steps) {
   if (steps == 0) return choice.devices;
   if (choice.devices > per_node) return choice.devices / per_node * steps * per_node;
@@ -20,7 +19,8 @@ std::int64_t weight_of(const JobChoice& choice, std::int64_t per_node, std::int6
   return product % per_node == 0 ? choice.devices * steps : product / per_node * per_node;
 }
 
-/// The least weight times time of the choices that take no longer than `most_ns`; `kNoChoice`: there are none.
+/// Returns the least weight times time of the choices that take no longer than `most_ns`; `kNoChoice` if there are
+/// none.
 template <class Weight>
 WideArea least_area(const DeviceJob& job, std::int64_t most_ns, const Weight& weight) {
   WideArea least = kNoChoice;
@@ -32,7 +32,7 @@ WideArea least_area(const DeviceJob& job, std::int64_t most_ns, const Weight& we
   return least;
 }
 
-/// Whether the weighed work of all jobs fits into `until_ns`.
+/// Returns whether statement 1 holds for T = `until_ns`.
 bool fits_into(const JobProblem& problem, std::int64_t until_ns, std::int64_t steps) {
   WideArea sum = 0;
   for (const DeviceJob& job : problem.jobs) {

@@ -9,8 +9,8 @@ namespace plumb {
 
 /// One way to run a whole job.
 struct JobChoice {
-  std::int64_t devices = 1;  ///< of one node; or whole nodes: a multiple of a node's devices
-  std::int64_t time_ns = 0;  ///< from the first to the last update
+  std::int64_t devices = 1;  ///< devices of one node, or of whole nodes
+  std::int64_t time_ns = 0;  ///< time from the first to the last update
 
   friend bool operator==(const JobChoice&, const JobChoice&) = default;
 };

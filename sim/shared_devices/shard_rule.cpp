@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kMostShardRuns = 200'000'000;
 constexpr std::int64_t kMostShardNs = std::int64_t{4} << 60U;
 
-/// Time of one batch without loads.
+/// Returns the time of one batch without loads.
 std::int64_t batch_ns(const ShardedJob& job) {
   std::int64_t sum = 0;
   for (const NetworkShard& shard : job.shards) sum += shard.forward_ns + shard.backward_ns;
@@ -43,12 +43,12 @@ void check_shards(const std::vector<ShardedJob>& jobs, std::int64_t devices) {
   }
 }
 
-/// How far a job is.
+/// Progress of a job.
 struct ShardedProgress {
-  std::int64_t left_ns = 0;  ///< of all shards that have not begun
-  std::int64_t batches = 0;  ///< not begun
-  std::size_t next = 0;      ///< pass of the batch under way; 0: of a new one
-  bool taken = false;        ///< a device runs it, or has decided to
+  std::int64_t left_ns = 0;  ///< time of all shards that have not begun
+  std::int64_t batches = 0;  ///< batches that have not begun
+  std::size_t next = 0;      ///< next pass of the batch under way; 0: first one of a new batch
+  bool taken = false;        ///< whether a device runs the job or has decided to
 };
 
 class ShardPlay {
@@ -80,11 +80,11 @@ class ShardPlay {
   struct ShardDevice {
     std::optional<std::size_t> runs;     ///< job
     std::optional<std::size_t> decided;  ///< the job after it
-    std::int64_t begun_ns = 0;           ///< the shard of `runs`
-    std::int64_t loaded_ns = 0;          ///< when the shard of `decided` is there
+    std::int64_t begun_ns = 0;           ///< start of the shard of `runs`
+    std::int64_t loaded_ns = 0;          ///< end of the load of the shard of `decided`
   };
 
-  /// Where the next pass of a job is: the shard, and whether it is its forward.
+  /// Returns the shard of the next pass of a job, and whether it is its forward.
   const NetworkShard& shard_of(std::size_t job, bool& forward) const {
     const std::vector<NetworkShard>& shards = jobs_[job].shards;
     const std::size_t next = progress_[job].next;
@@ -103,7 +103,7 @@ class ShardPlay {
     return longest;
   }
 
-  /// The device runs the next pass of `job`, whose shard is there at `loaded`.
+  /// Lets the device run the next pass of `job`, whose shard is there at `loaded`.
   void begin(std::size_t device, std::size_t job, std::int64_t now, std::int64_t loaded) {
     ShardDevice& on = devices_[device];
     ShardedProgress& progress = progress_[job];
@@ -122,7 +122,7 @@ class ShardPlay {
     begun_.push_back(device);
   }
 
-  /// Which job comes behind the one that has just begun: that one itself may go on.
+  /// Decides which job follows the one that has just begun, which may go on itself.
   void decide(std::size_t device) {
     ShardDevice& on = devices_[device];
     on.decided = longest(on.runs);
@@ -173,7 +173,7 @@ class ShardPlay {
   std::vector<ShardedProgress> progress_;
   std::vector<ShardDevice> devices_;
   std::vector<std::size_t> idle_;
-  std::vector<std::size_t> begun_;  ///< in this moment
+  std::vector<std::size_t> begun_;  ///< devices that have begun a shard in this moment
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   ShardRun run_;
 };
@@ -189,6 +189,7 @@ ShardRun run_shards(const std::vector<ShardedJob>& jobs, std::int64_t devices, b
     all += work;
     run.bound_ns = std::max(run.bound_ns, work + job.shards.front().load_ns);
   }
+  // A job's shards run one after another, the first one after its load; and devices share the work of all jobs.
   run.bound_ns = std::max(run.bound_ns, all / devices + (all % devices == 0 ? 0 : 1));
   return run;
 }

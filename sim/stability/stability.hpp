@@ -25,7 +25,7 @@ struct DelayedQuadratic {
   std::int32_t tau_bkwd = 0;
   std::int32_t tau_recomp = 0;
   double momentum = 0;
-  std::optional<double> gamma = {};  ///< of T2; none: not corrected
+  std::optional<double> gamma = {};  ///< factor of T2; none: not corrected
 };
 
 /// Decay of T2's velocity for which the first two Taylor terms of the discrepancy vanish: max(0, 1 - 2 / (n + 1)),
@@ -38,14 +38,14 @@ double gamma_of(double discount, double n);
 /// Coefficients, constant first, of the polynomial whose roots say how the recursion grows; the leading one is 1.
 std::vector<double> characteristic_polynomial(const DelayedQuadratic& problem, double alpha);
 
-/// Largest magnitude of the roots: below 1 the recursion converges.
+/// Returns the largest magnitude of the roots: below 1 the recursion converges.
 double spectral_radius(const DelayedQuadratic& problem, double alpha);
 
-/// The smallest rate at which the recursion does not converge any more, to 1e-10 relative; none when it converges for
-/// all rates up to `most` (tried in steps of 10 %).
+/// Returns the smallest rate at which the recursion does not converge any more, to 1e-10 relative; none when it
+/// converges for all rates up to `most` (tried in steps of 10 %).
 std::optional<double> largest_stable_rate(const DelayedQuadratic& problem, double most = 4);
 
-/// The same found by running the recursion: a rate is stable when `steps` of it do not grow. To 1e-4 relative or so,
+/// Finds the rate by running the recursion: a rate is stable when `steps` of it do not grow. To 1e-4 relative or so,
 /// because close to the limit growth takes long to show.
 std::optional<double> largest_stable_rate_by_iterating(const DelayedQuadratic& problem, std::int64_t steps,
                                                        double most = 4);

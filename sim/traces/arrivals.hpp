@@ -15,15 +15,16 @@ class Arrivals {
  public:
   explicit Arrivals(std::span<const RankRun> runs);
 
-  /// The end of the kernel that received what `work` needs, at most the begin of `work`, and that begin where there is
-  /// no such kernel. Nanoseconds, of the clock of `runs`.
+  /// Returns the end of the kernel that received what `work` needs, at most the begin of `work`, and that begin where
+  /// there is no such kernel. Nanoseconds, of the clock of `runs`.
   std::int64_t of(const TracedAction& work) const;
 
-  /// Whether `of` is told by a kernel.
-  bool is_told(const TracedAction& work) const { return arrived_.contains(key_of(work)); }
+  /// Returns whether a kernel showed `of`.
+  bool is_observed(const TracedAction& work) const { return arrived_.contains(key_of(work)); }
 
  private:
-  using Key = std::tuple<StageId, bool, MicrobatchId, std::int32_t>;  ///< of the receiver; backward, step
+  using Key =
+      std::tuple<StageId, bool, MicrobatchId, std::int32_t>;  ///< stage of the receiver; backward, microbatch, step
 
   static Key key_of(const TracedAction& action);
 

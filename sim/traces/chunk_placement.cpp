@@ -21,7 +21,7 @@ std::vector<RankRun> folded_back(std::vector<RankRun> runs) {
   return runs;
 }
 
-/// Whether every value can have been used after it was made.
+/// Returns whether every value can have been used after it was made.
 bool is_causal(const std::vector<RankRun>& runs) {
   const TracedProducers producers(runs);
   for (std::size_t rank = 0; rank < runs.size(); ++rank) {

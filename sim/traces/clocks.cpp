@@ -21,7 +21,7 @@ std::int64_t worst(const Slacks& slacks, const std::vector<std::int64_t>& add) {
   return most;
 }
 
-/// Least squares over the pairs with messages both ways, by Gauss and Seidel. Rank 0 keeps its clock.
+/// Returns the least squares over the pairs with messages both ways, by Gauss and Seidel. Rank 0 keeps its clock.
 std::vector<std::int64_t> centred(const Slacks& slacks) {
   std::vector<double> add(slacks.ranks(), 0);
   for (int round = 0; round < kRounds; ++round) {

@@ -37,7 +37,7 @@ class Slacks {
 /// Clocks of one machine are read in different processes; what is less than this is no finding.
 inline constexpr std::int64_t kClockNoiseNs = 1000;
 
-/// The slacks of all values that one rank of `runs` took of another, of one step or of all.
+/// Returns the slacks of all values that one rank of `runs` took of another, of one step or of all.
 Slacks message_slacks(std::span<const RankRun> runs, const TracedProducers& producers,
                       std::optional<std::int32_t> step);
 

@@ -16,7 +16,7 @@ class Crowd {
  public:
   explicit Crowd(const std::vector<Flight>& flights);
 
-  /// The mean number of flights from `start_ns` to `end_ns`, which must be later.
+  /// Returns the mean number of flights from `start_ns` to `end_ns`, which must be later.
   double mean(std::int64_t start_ns, std::int64_t end_ns) const;
 
  private:
@@ -44,7 +44,7 @@ double message_capacity(const std::vector<CrowdedMessage>& messages, double alon
 
 /// Messages with fewer of their like beside them, on average, count as alone.
 inline constexpr double kAlone = 1.15;
-/// Those with more are in a crowd.
+/// Messages with more of their like beside them are in a crowd.
 inline constexpr double kCrowded = 1.5;
 
 }  // namespace plumb

@@ -27,10 +27,10 @@ class TracedProducers {
   /// Nothing for the first stage's F, the last stage's B and I, and for W.
   std::optional<WorkPlace> of(const TracedAction& work) const;
 
-  /// Whether `work` takes a value of a stage that no trace holds.
+  /// Returns whether `work` takes a value of a stage that no trace holds.
   bool is_missing(const TracedAction& work) const;
 
-  /// Number of stages, as far as work and messages tell.
+  /// Returns the number of stages, as far as work and messages tell.
   std::int32_t stages() const { return stages_; }
 
  private:

@@ -86,7 +86,7 @@ class SampleReader {
     }
   }
 
-  /// Everything that the lane of a rank did in the step, in order.
+  /// Returns everything that the lane of a rank did in the step, in order.
   std::vector<const TracedAction*> lane_of(const RankRun& run) const {
     std::vector<const TracedAction*> lane;
     for (const auto* list : {&run.work, &run.messages, &run.others}) {
@@ -98,7 +98,7 @@ class SampleReader {
     return lane;
   }
 
-  /// When the rank's waits for its sends in the step ended, in ascending order.
+  /// Returns when the rank's waits for its sends in the step ended, in ascending order.
   Samples send_waits(const RankRun& run) const {
     Samples ends;
     for (const TracedAction& call : run.messages) {
@@ -150,35 +150,35 @@ class SampleReader {
     const auto sent = message_start(rank, work);
     const std::int64_t there = sent ? arrivals_.of(work) : work.start_ns;
     // A kernel that receives tells how long its message took, whether somebody waited for it or not.
-    const bool seen = sent && arrivals_.is_told(work);
-    const bool told = sent && *sent < there && (seen || 2 * (there - lane.turned_ns) >= there - *sent);
-    if (sent && *sent < there) (told ? told_ : untold_).push_back({*sent, there});
+    const bool seen = sent && arrivals_.is_observed(work);
+    const bool observed = sent && *sent < there && (seen || 2 * (there - lane.turned_ns) >= there - *sent);
+    if (sent && *sent < there) (observed ? observed_ : inferred_).push_back({*sent, there});
     if (seen) {
       host_.by_op[op].push_back(work.start_ns - std::clamp(there, lane.free_ns, work.start_ns));
-    } else if (!told) {
+    } else if (!observed) {
       host_.by_op[op].push_back(work.start_ns - lane.free_ns);
     }
   }
 
-  /// Of a message that nobody waited for it is only known when it was there at the latest: it is taken to have gone as
-  /// fast as the others.
+  /// Takes the times of messages. If nobody waited for one, it is only known when it was there at the latest: it is
+  /// taken to have gone as fast as the others.
   void take_messages() {
     Samples took;
-    for (const Flight& flight : told_) took.push_back(flight.end_ns - flight.start_ns);
+    for (const Flight& flight : observed_) took.push_back(flight.end_ns - flight.start_ns);
     const std::int64_t usual = measured(took).median_ns;
-    std::vector<Flight> all = told_;
-    for (const Flight& flight : untold_) {
+    std::vector<Flight> all = observed_;
+    for (const Flight& flight : inferred_) {
       all.push_back({flight.start_ns, flight.start_ns + std::min(flight.end_ns - flight.start_ns, usual)});
     }
     const Crowd crowd(all);
-    for (const Flight& flight : told_) {
+    for (const Flight& flight : observed_) {
       messages_.push_back({crowd.mean(flight.start_ns, flight.end_ns), flight.end_ns - flight.start_ns});
     }
-    told_.clear();
-    untold_.clear();
+    observed_.clear();
+    inferred_.clear();
   }
 
-  /// What a message takes alone; with all of them where none was alone.
+  /// Returns what a message takes alone; with all of them where none was alone.
   MeasuredMessages measured_messages() {
     MeasuredMessages result;
     Samples all;
@@ -196,7 +196,7 @@ class SampleReader {
     return result;
   }
 
-  /// When the message that the work needs could start; nothing where it needs none.
+  /// Returns when the message that the work needs could start; nothing where it needs none.
   std::optional<std::int64_t> message_start(std::size_t rank, const TracedAction& work) const {
     const auto place = producers_.of(work);
     if (!place || place->rank == rank) return std::nullopt;
@@ -221,8 +221,8 @@ class SampleReader {
   Samples send_;
   Samples send_posted_;
   Samples receive_;
-  std::vector<Flight> told_;    ///< messages of the step that somebody waited for most of the time
-  std::vector<Flight> untold_;  ///< the others
+  std::vector<Flight> observed_;  ///< messages of the step that somebody waited for most of the time
+  std::vector<Flight> inferred_;  ///< messages of the step whose arrival is known only at the latest
   std::vector<CrowdedMessage> messages_;
 };
 

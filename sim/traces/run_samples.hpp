@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// What the run costs: all actions and messages of the given steps, as `RunProfile` says. Clocks are aligned. Leaves
-/// `machine` and `runtime` empty.
+/// Returns what the run costs: all actions and messages of the given steps, as `RunProfile` says. Clocks are aligned.
+/// Leaves `machine` and `runtime` empty.
 ///
 /// A mean leaves out samples of more than four times the median, which are disturbances of the machine. It is what
 /// predictions add up: a sum of many times tends to the sum of their means, not of their medians.

@@ -51,7 +51,7 @@ class StepReader {
     return {action.stage, is_backward(action.op) || action.op == Op::kSendB, action.microbatch};
   }
 
-  /// When the message with what `producer` made was on its way: the end of the call, or of the work.
+  /// Returns when the message with what `producer` made was on its way: the end of the call, or of the work.
   std::int64_t issued(const TracedAction& producer) const {
     const auto found = sends_.find(key_of(producer.action));
     return found == sends_.end() ? producer.end_ns : std::max(producer.end_ns, found->second->end_ns);
@@ -104,7 +104,7 @@ class StepReader {
       until(producer.end_ns, IdleCause::kCompute);
       const std::int64_t sent = issued(producer);
       // Where the message can have been there before the lane turned to it, the lane's host is what it waited for.
-      const std::int64_t soonest = arrivals_.is_told(work) ? arrivals_.of(work) : sent + fastest;
+      const std::int64_t soonest = arrivals_.is_observed(work) ? arrivals_.of(work) : sent + fastest;
       if (soonest > work.begin_ns) {
         until(sent, IdleCause::kOverhead);
         until(std::min(sent + fastest, arrivals_.of(work)), IdleCause::kTransferBandwidth);
@@ -201,7 +201,7 @@ class StepReader {
   const TracedProducers& producers_;
   Arrivals arrivals_;
   std::int32_t step_;
-  std::set<std::pair<StageId, MicrobatchId>> stashes_;  ///< of the rank that is being added
+  std::set<std::pair<StageId, MicrobatchId>> stashes_;  ///< stashes of the rank that is being added
   std::int64_t begin_ = 0;
   std::int64_t end_ = 0;
   std::map<std::tuple<StageId, bool, MicrobatchId>, const TracedAction*> sends_;

@@ -27,7 +27,7 @@ void check_steps(const std::vector<RankRun>& runs) {
   }
 }
 
-/// The offsets that align one step, or all of them.
+/// Returns the offsets that align one step, or all of them.
 ClockOffsets offsets_of(const std::vector<RankRun>& runs, const TracedProducers& producers,
                         std::optional<std::int32_t> step) {
   const ClockOffsets offsets = clock_offsets(message_slacks(runs, producers, step));
@@ -143,7 +143,7 @@ TracedRun run_of_log(const std::vector<TraceFile>& files, std::optional<std::int
   return traced;
 }
 
-/// The document of one step of a traced run.
+/// Returns the document of one step of a traced run.
 TracedRun run_of_document(TimelineFile file, std::optional<std::int32_t> step) {
   const TracedFacts facts = *file.timeline.traced;
   if (step && *step != facts.step) {

@@ -14,13 +14,13 @@ namespace plumb {
 
 /// A run that a profiler traced, rank by rank.
 struct TracedRun {
-  /// Of every traced step; each says the rest itself, too (`traced`). Of the document of a traced run the one that it
-  /// shows.
+  /// Timelines of all traced steps; each says the rest itself, too (`traced`). A document of a traced run has the one
+  /// that it shows.
   std::vector<Timeline> steps;
   std::vector<std::int64_t> step_ns;           ///< length of every traced step, first begin to last end over all ranks
   std::int32_t step = 0;                       ///< the one that is shown
-  std::vector<std::int32_t> ranks;             ///< of each device
-  std::vector<std::int32_t> missing_ranks;     ///< of those, the ones without a trace; their devices are not `known`
+  std::vector<std::int32_t> ranks;             ///< rank of each device
+  std::vector<std::int32_t> missing_ranks;     ///< ranks without a trace; their devices are not `known`
   std::vector<std::int64_t> clock_offsets_ns;  ///< what was added to the times of each device, in the step shown
   std::int64_t clock_residual_ns = 0;          ///< by how much a message still arrives before it was sent
   std::string backend;                         ///< what the ranks talk by: "gloo", "nccl"; empty: not told
@@ -29,11 +29,11 @@ struct TracedRun {
   std::optional<RunProfile> profile;
   std::string no_profile;  ///< why there is none
 
-  /// Where the step that is shown stands in `steps`.
+  /// Returns where the step that is shown stands in `steps`.
   std::size_t shown() const { return steps.size() == 1 ? 0 : static_cast<std::size_t>(step); }
-  /// Of the step that is shown.
+  /// Returns the timeline of the step that is shown.
   const Timeline& timeline() const { return steps[shown()]; }
-  /// The profile. Throws `Error` where there is none, with the reason.
+  /// Returns the profile. Throws `Error` where there is none, with the reason.
   const RunProfile& known_profile() const;
 };
 

@@ -4,7 +4,6 @@
 #include "tests/fuzz/promise.hpp"
 #include "tools/formats/schedule_guide.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/memory_limit_argument.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/tables/what_if.hpp"
 #include "tools/terminal/words.hpp"

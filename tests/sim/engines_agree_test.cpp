@@ -16,7 +16,6 @@
 #include "schedules/runnability/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
 #include "sim/passes/one_pass.hpp"
-#include "sim/passes/pass_engine.hpp"
 #include "sim/run_program.hpp"
 #include "tests/sim/specification/specification_cases.hpp"
 #include "tests/support/error_message.hpp"

@@ -6,7 +6,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "sim/critical_path.hpp"
 #include "sim/events/event_engine.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/program_builder.hpp"
 

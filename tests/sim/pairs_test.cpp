@@ -17,7 +17,7 @@
 #include "schedules/program/program_index.hpp"
 #include "schedules/runnability/deadlock.hpp"
 #include "sim/events/event_engine.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "tests/support/random_pairs.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/support/simulated.hpp"

@@ -4,11 +4,46 @@
 #include <string>
 #include <vector>
 
+#include "schedules/document/schedule.hpp"
 #include "sim/traces/traced_run.hpp"
-#include "tools/advice/candidates.hpp"
 #include "tools/advice/run_predictor.hpp"
+#include "tools/formats/schedule_formats.hpp"
 
 namespace plumb {
+
+/// A schedule of the catalogue for as many devices as the run had: one pipeline, or several beside each other.
+struct Candidate {
+  std::string name;
+  std::int32_t chunks = 0;    ///< as given to the generator; 0: its default
+  std::int32_t replicas = 1;  ///< pipelines of devices / replicas ranks, each with its share of the microbatches
+  bool for_costs = false;     ///< its order depends on the costs that it is made for
+  bool is_run = false;        ///< the order that was run
+  Schedule schedule;          ///< of one of the pipelines
+  std::vector<std::string> also_called;  ///< other schedules of the catalogue that have the same order here
+};
+
+/// A schedule of the catalogue that was left out, and why.
+struct UnfitSchedule {
+  std::string name;
+  std::string reason;
+};
+
+struct Candidates {
+  std::vector<Candidate> found;         ///< every order once
+  std::vector<UnfitSchedule> left_out;  ///< by the catalogue; with one pipeline of all devices
+};
+
+/// F, B, I and W of every device in their order, without what only the document says.
+std::vector<std::vector<Action>> order_of(const Schedule& schedule);
+
+/// All synchronous schedules of the catalogue that can be written in `format` for the devices and microbatches of
+/// `run`, each with its own number of stages per device, and with two and four where it takes them. Where `predictor`
+/// knows what a reduction of gradients takes, also with fewer pipeline ranks and the rest as replicas. Names of PyTorch
+/// for schedules that have another name here are tried only where nothing else has the order of `run` (`torch-gpipe`).
+Candidates find_candidates(const Schedule& run, const RunPredictor& predictor, const ScheduleFormat& format);
+
+/// The order of `run` alone, by its name in the catalogue, or its own where it has none there.
+Candidates own_candidate(const Schedule& run);
 
 /// A schedule that the runtime of a traced run can run, predicted with the costs of that run.
 struct AdvisedSchedule {
@@ -20,7 +55,7 @@ struct AdvisedSchedule {
   double saves = 0;  ///< share of the run's step that it saves; negative where it is slower
   double bubble_fraction = 0;
   double stashes = 0;             ///< most activations of a device, in stashes of 1/p of the model
-  std::int64_t memory_bytes = 0;  ///< of the fullest device; 0: no network was given
+  std::int64_t memory_bytes = 0;  ///< that the fullest device needs; 0: no network was given
   bool fits = true;               ///< in the memory limit
   bool ties = false;              ///< within `kSameStep` of the fastest one that fits: which is faster is not known
 };

@@ -68,12 +68,22 @@ SearchGoal RunPredictor::goal(std::int32_t num_devices) const {
   SearchGoal goal = search_goal(arguments_, source_, num_devices);
   if (!options_.memory_limit) return goal;
   goal.memory_limit = *options_.memory_limit;
+  if (options_.network) {
+    const auto bytes = static_cast<std::int64_t>(std::llround(*options_.memory_limit));
+    goal.memory_limit = static_cast<double>(largest_peak(bytes, KernelRates{}, FitMargin::kNone));
+  }
   goal.costs = [this, num_devices, timed = std::move(goal.costs)](std::int32_t num_stages) {
     StageCosts costs = timed(num_stages);
     add_memory(costs, num_devices);
     return costs;
   };
   return goal;
+}
+
+MemoryLimit RunPredictor::memory_limit(const Schedule& schedule) const {
+  return {.in_bytes = options_.network.has_value(),
+          .value = options_.memory_limit,
+          .stash_share = static_cast<double>(schedule.num_devices) / schedule.num_stages};
 }
 
 std::optional<std::vector<std::int64_t>> RunPredictor::reduction_ns(std::int32_t num_stages,
@@ -99,14 +109,18 @@ Timeline RunPredictor::predict(Schedule schedule, std::int32_t replicas, bool sp
   PricedPipeline priced = price(source_, schedule);
   PreparedRun run = prepare_run(std::move(schedule), std::move(priced), source_, rules_);
   StageCosts& costs = run.priced.costs;
-  if (options_.network) costs.memory = memory_of(run.schedule.num_stages);
+  const MemoryLimit limit = memory_limit(run.schedule);
+  if (limit.in_bytes) {
+    costs.memory = memory_of(run.schedule.num_stages);
+    run.priced.rates = KernelRates{};
+  }
   if (replicas > 1) {
     const auto reductions = reduction_ns(run.schedule.num_stages, replicas);
     for (std::size_t s = 0; reductions && s < costs.times.size(); ++s) costs.times[s].u = (*reductions)[s];
   }
   SimOptions options = run.rules.simulation(run.schedule);
   options.spans = options.memory_curve = spans;
-  return plumb::predict(run, {}, options);
+  return plumb::predict(run, limit, options);
 }
 
 }  // namespace plumb

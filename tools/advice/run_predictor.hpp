@@ -8,6 +8,7 @@
 #include "models/network/network.hpp"
 #include "models/sources/run_profile.hpp"
 #include "schedules/document/schedule.hpp"
+#include "sim/prediction/memory_fit.hpp"
 #include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/options/cost_arguments.hpp"
@@ -30,6 +31,10 @@ class RunPredictor {
 
   /// What schedules are searched for on `num_devices` devices: the run's costs, within the memory limit.
   SearchGoal goal(std::int32_t num_devices) const;
+
+  /// What a device may hold: with a network, bytes that it needs with the allocator's reserve, of a GPU that nobody
+  /// measured; without one, stashes.
+  MemoryLimit memory_limit(const Schedule& schedule) const;
 
   /// `replicas`: pipelines beside each other, which reduce their gradients after the last backward of a stage, as fast
   /// as the run's messages went (`reduction_ns`). `spans`: with all actions, for a page.

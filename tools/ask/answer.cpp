@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/formats/findings.hpp"
+#include "tools/formats/schedule_formats.hpp"
 
 namespace plumb {
 namespace {
@@ -50,6 +51,15 @@ void AnswerDocument::add_text(std::string_view name, std::string_view text) { ad
 
 void AnswerDocument::add_bytes(std::string_view name, std::string_view bytes) {
   add_json(name, '"' + base64(bytes) + '"');
+}
+
+void AnswerDocument::add_schedule(const std::string& where, const std::string& format, Schedule schedule) {
+  const auto text = written_schedule(where, written_format(format, ""), std::move(schedule));
+  if (!text) {
+    status = ExitStatus::kNo;
+  } else {
+    add_text("document", *text);
+  }
 }
 
 void AnswerDocument::refuse(const std::string& where, const std::vector<Violation>& violations) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedules/checks/validate.hpp"
+#include "schedules/document/schedule.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tools/terminal/command_line.hpp"
 
@@ -31,6 +32,8 @@ class AnswerDocument {
   void add_text(std::string_view name, std::string_view text);
   /// Bytes that are no text, in base64.
   void add_bytes(std::string_view name, std::string_view bytes);
+  /// The schedule called `where` as "document", in the format of this name; a no where it cannot be said so.
+  void add_schedule(const std::string& where, const std::string& format, Schedule schedule);
   /// Makes the answer a no, with every violation as a line and as an object with device, position, action and reason.
   void refuse(const std::string& where, const std::vector<Violation>& violations);
 

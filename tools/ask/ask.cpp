@@ -2,46 +2,187 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
 #include "tools/ask/answer.hpp"
 #include "tools/ask/asked.hpp"
+#include "tools/ask/campaign_question.hpp"
+#include "tools/ask/compare_question.hpp"
+#include "tools/ask/convert_question.hpp"
+#include "tools/ask/plan_search_question.hpp"
+#include "tools/ask/planner_question.hpp"
 #include "tools/ask/request.hpp"
-#include "tools/ask/request_schema.hpp"
+#include "tools/ask/schedule_question.hpp"
+#include "tools/ask/search_question.hpp"
+#include "tools/ask/simulate_question.hpp"
+#include "tools/ask/stability_question.hpp"
+#include "tools/ask/sweep_question.hpp"
+#include "tools/ask/trace_question.hpp"
+#include "tools/ask/validate_question.hpp"
 #include "tools/catalogue/catalogue_json.hpp"
+#include "tools/plans/plan_text.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {
 namespace {
 
-/// A list that takes no options.
+/// A question by its name in requests.
+struct NamedQuestion {
+  std::string_view name;
+  AskedQuestionPtr question;
+};
+
+using SchemaJson = nlohmann::ordered_json;
+
+/// One text, or several.
+SchemaJson texts_schema() { return {{"type", {"string", "array"}}, {"items", {{"type", {"string", "number"}}}}}; }
+
+/// A number, or a text that holds one; the bounds are those of a number.
+SchemaJson whole_schema(NumberRange range) {
+  SchemaJson schema = {{"type", {"integer", "string"}}, {"minimum", range.least}};
+  if (range.most != std::numeric_limits<std::int64_t>::max()) schema["maximum"] = range.most;
+  return schema;
+}
+
+SchemaJson real_schema(RealRange range) {
+  SchemaJson schema = {{"type", {"number", "string"}}};
+  if (std::isfinite(range.least)) schema["minimum"] = range.least;
+  if (std::isfinite(range.most)) schema["maximum"] = range.most;
+  return schema;
+}
+
+SchemaJson option_schema(const Option& option) {
+  SchemaJson schema;
+  switch (option.kind) {
+    case OptionKind::kFlag:
+      schema = {{"type", {"boolean", "null"}}};
+      break;
+    case OptionKind::kTexts:
+      schema = texts_schema();
+      break;
+    case OptionKind::kWhole:
+      schema = whole_schema(option.range);
+      break;
+    case OptionKind::kReal:
+      schema = real_schema(option.reals);
+      break;
+    case OptionKind::kText:
+      schema = {{"type", {"string", "number"}}};
+      break;
+  }
+  schema["description"] = option.help;
+  return schema;
+}
+
+SchemaJson parts_schema(const std::vector<std::string_view>& parts) {
+  SchemaJson names = SchemaJson::array();
+  for (const std::string_view part : parts) names.push_back(part);
+  return {{"type", "array"},
+          {"items", {{"enum", std::move(names)}}},
+          {"description", "parts of the answer; without it: " + std::string(parts.front())}};
+}
+
+SchemaJson question_schema(const NamedQuestion& named) {
+  const OptionTable& options = named.question->options();
+  SchemaJson properties = {
+      {"version", {{"const", 1}}},
+      {"ask", {{"const", named.name}}},
+      {"files",
+       {{"type", "object"},
+        {"additionalProperties", {{"type", "string"}}},
+        {"description", "texts that stand in for files, by their names"}}},
+      {"only_files", {{"type", "boolean"}, {"description", "true: nothing is read but the texts of 'files'"}}}};
+  SchemaJson required = {"ask"};
+  if (const auto parts = named.question->parts(); !parts.empty()) properties["want"] = parts_schema(parts);
+  for (const PositionalArgument& argument : options.arguments()) {
+    if (argument.name.empty()) continue;
+    properties[argument.name] = argument.several ? texts_schema() : SchemaJson{{"type", "string"}};
+    properties[argument.name]["description"] = argument.placeholder;
+    if (argument.least > 0) required.push_back(argument.name);
+  }
+  for (const OptionGroup& group : options.groups()) {
+    for (const Option& option : group.options) properties[option.name] = option_schema(option);
+  }
+  return {{"type", "object"},
+          {"title", options.usage()},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)},
+          {"additionalProperties", false}};
+}
+
+/// JSON Schema (draft 2020-12) of the requests that ask one of `questions`: a definition for each, with every field,
+/// its type, its range and what it means.
+std::string request_schema(const std::vector<NamedQuestion>& questions) {
+  SchemaJson schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                       {"title", "A request of Plumbline"},
+                       {"oneOf", SchemaJson::array()},
+                       {"$defs", SchemaJson::object()}};
+  for (const NamedQuestion& named : questions) {
+    const std::string name(named.name);
+    schema["oneOf"].push_back({{"$ref", "#/$defs/" + name}});
+    schema["$defs"][name] = question_schema(named);
+  }
+  return schema.dump(1) + "\n";
+}
+
+/// A question of `Question`, which has its usage (`kUsage`), its options (`add_to`), the names of the parts of its
+/// answer
+/// (`parts`), and those that a request wants (`add_parts`).
+template <class Question>
+class AskedAs final : public AskedQuestion {
+ public:
+  AskedAs() : AskedQuestion(Question::kUsage) { question_.add_to(options_); }
+
+  std::vector<std::string_view> parts() const override { return Question::parts(); }
+
+  void answer(const Request& request, AnswerDocument& answer) override { question_.add_parts(request, answer); }
+
+ private:
+  Question question_;
+};
+
+/// A list, which takes no options. Its command is `name` unless the list is printed by an option of another one.
 class AskedList final : public AskedQuestion {
  public:
   using List = std::string (*)();
 
-  AskedList(const char* name, List list) : AskedQuestion(name), name_(name), list_(list) {}
-
-  std::vector<std::string_view> parts() const override { return {}; }
-
-  void answer(const Request&, AnswerDocument& answer) override { answer.add_json(name_, list_()); }
-
- private:
-  const char* name_;
-  List list_;
-};
-
-class AskedSchema final : public AskedQuestion {
- public:
-  AskedSchema() : AskedQuestion("ask --schema") {}
+  AskedList(const char* name, List list, const char* command, const char* option = "")
+      : AskedQuestion(command), name_(name), option_(option), list_(list) {}
 
   std::vector<std::string_view> parts() const override { return {}; }
 
   void answer(const Request&, AnswerDocument& answer) override {
-    answer.command += " --schema";
-    answer.add_json("schema", schema_of_requests());
+    answer.command += option_;
+    answer.add_json(name_, list_());
   }
+
+ private:
+  const char* name_;
+  const char* option_;
+  List list_;
+};
+
+class AskedSchedules final : public AskedQuestion {
+ public:
+  AskedSchedules() : AskedQuestion("schedules [NAME]...") { options_.positionals(names_, 0, "NAME,schedules"); }
+
+  std::vector<std::string_view> parts() const override { return {}; }
+
+  void answer(const Request&, AnswerDocument& answer) override {
+    answer.add_json("schedules", schedules_json(schedules_called(names_)));
+  }
+
+ private:
+  std::vector<std::string> names_;
 };
 
 struct QuestionKind {
@@ -49,19 +190,32 @@ struct QuestionKind {
   AskedQuestionPtr (*make)();
 };
 
-AskedQuestionPtr asked_clusters() { return std::make_unique<AskedList>("clusters", clusters_json); }
-AskedQuestionPtr asked_networks() { return std::make_unique<AskedList>("networks", networks_json); }
-AskedQuestionPtr asked_schema() { return std::make_unique<AskedSchema>(); }
+template <class Question>
+AskedQuestionPtr asked() {
+  return std::make_unique<AskedAs<Question>>();
+}
 
-constexpr std::array kQuestions{QuestionKind{"campaign", asked_campaign}, QuestionKind{"clusters", asked_clusters},
-                                QuestionKind{"compare", asked_compare},   QuestionKind{"convert", asked_convert},
-                                QuestionKind{"networks", asked_networks}, QuestionKind{"plan", asked_plan},
-                                QuestionKind{"planner", asked_planner},   QuestionKind{"planners", asked_planners},
-                                QuestionKind{"schedule", asked_schedule}, QuestionKind{"schedules", asked_schedules},
-                                QuestionKind{"schema", asked_schema},     QuestionKind{"search", asked_search},
-                                QuestionKind{"simulate", asked_simulate}, QuestionKind{"stability", asked_stability},
-                                QuestionKind{"sweep", asked_sweep},       QuestionKind{"trace", asked_trace},
-                                QuestionKind{"validate", asked_validate}};
+const std::array kQuestions{
+    QuestionKind{"campaign", asked<CampaignQuestion>},
+    QuestionKind{"clusters", [] { return AskedQuestionPtr(new AskedList("clusters", clusters_json, "clusters")); }},
+    QuestionKind{"compare", asked<CompareQuestion>},
+    QuestionKind{"convert", asked<ConvertQuestion>},
+    QuestionKind{"networks", [] { return AskedQuestionPtr(new AskedList("networks", networks_json, "networks")); }},
+    QuestionKind{"plan", asked<PlanSearchQuestion>},
+    QuestionKind{"planner", asked<PlannerQuestion>},
+    QuestionKind{"planners",
+                 [] { return AskedQuestionPtr(new AskedList("planners", planners_json, "plan --list", " --list")); }},
+    QuestionKind{"schedule", asked<ScheduleQuestion>},
+    QuestionKind{"schedules", [] { return AskedQuestionPtr(new AskedSchedules()); }},
+    QuestionKind{
+        "schema",
+        [] { return AskedQuestionPtr(new AskedList("schema", schema_of_requests, "ask --schema", " --schema")); }},
+    QuestionKind{"search", asked<SearchQuestion>},
+    QuestionKind{"simulate", asked<SimulateQuestion>},
+    QuestionKind{"stability", asked<StabilityQuestion>},
+    QuestionKind{"sweep", asked<SweepQuestion>},
+    QuestionKind{"trace", asked<TraceQuestion>},
+    QuestionKind{"validate", asked<ValidateQuestion>}};
 
 /// Throws `Error` for parts that the question does not have; fills in the first where none is wanted.
 void settle_wanted(Request& request, const std::vector<std::string_view>& parts) {

@@ -36,19 +36,4 @@ using AskedQuestionPtr = std::unique_ptr<AskedQuestion>;
 /// The kind of this name in requests. Throws `Error` with the nearest name for an unknown one.
 AskedQuestionPtr asked_question(std::string_view name);
 
-AskedQuestionPtr asked_campaign();
-AskedQuestionPtr asked_compare();
-AskedQuestionPtr asked_convert();
-AskedQuestionPtr asked_plan();
-AskedQuestionPtr asked_planner();
-AskedQuestionPtr asked_planners();
-AskedQuestionPtr asked_schedule();
-AskedQuestionPtr asked_schedules();
-AskedQuestionPtr asked_search();
-AskedQuestionPtr asked_simulate();
-AskedQuestionPtr asked_stability();
-AskedQuestionPtr asked_sweep();
-AskedQuestionPtr asked_trace();
-AskedQuestionPtr asked_validate();
-
 }  // namespace plumb

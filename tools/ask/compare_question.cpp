@@ -1,6 +1,10 @@
 #include "tools/ask/compare_question.hpp"
 
 #include "models/ground/error.hpp"
+#include "sim/comparison/compare.hpp"
+#include "sim/comparison/ranking.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/tables/comparison_text.hpp"
 #include "tools/terminal/words.hpp"
@@ -41,9 +45,9 @@ std::string pair_title(const Timeline& first, const std::string& first_name, con
 
 }  // namespace
 
-void CompareQuestion::add_runs_to(OptionTable& table) { table.positional(first, "A,a").positionals(others, 1, "B,b"); }
-
-void CompareQuestion::add_bounds_to(OptionTable& table) {
+void CompareQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
+  table.positional(first, "A,a").positionals(others, 1, "B,b");
+  if (outputs) outputs();
   table
       .text("max-error", max_error, "X%",
             "fail (exit status 3) if the model's part of the step time's error is more than this (all of the error "
@@ -130,6 +134,36 @@ std::string comparison_page(const ComparedRuns& compared, const CompareOptions& 
 ExitStatus status_of(const Comparison& comparison) {
   if (comparison.verdict == Verdict::kNoisy) return ExitStatus::kNoAnswer;
   return comparison.verdict == Verdict::kFail ? ExitStatus::kNo : ExitStatus::kDone;
+}
+
+namespace {}  // namespace
+
+namespace {
+
+void add_ranking(const CompareQuestion& question, const Request& request, AnswerDocument& document) {
+  const RankingOptions options = question.ranking_options(request.wants("html"));
+  const Ranking ranking = rank_runs(question.read_pairs(), options);
+  document.findings = ranking.findings;
+  if (!ranking.findings.empty()) document.status = ExitStatus::kNo;
+  if (request.wants("comparison")) document.add_json("comparison", ranking_to_json(ranking));
+  if (request.wants("text")) document.add_text("text", ranking_text(ranking));
+}
+
+}  // namespace
+
+void CompareQuestion::add_parts(const Request& request, AnswerDocument& document) {
+  if (ranking) {
+    add_ranking(*this, request, document);
+    return;
+  }
+  const CompareOptions bounds = options();
+  const ComparedRuns runs = read();
+  const Comparison comparison = compare(runs.first, runs.others.runs, bounds);
+  document.findings = comparison.findings;
+  document.status = status_of(comparison);
+  if (request.wants("comparison")) document.add_json("comparison", comparison_to_json(comparison));
+  if (request.wants("text")) document.add_text("text", comparison_tables(runs, comparison));
+  if (request.wants("html")) document.add_text("html", comparison_page(runs, bounds));
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,9 @@
 #include "tools/terminal/command_line.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
+struct Request;
 
 /// What is compared: a run with others, which repeat one configuration.
 struct ComparedRuns {
@@ -36,10 +40,8 @@ struct CompareQuestion {
   std::optional<std::int64_t> first_step;
   std::string max_idle;
 
-  /// Declares the runs; this object must outlive the table.
-  void add_runs_to(OptionTable& table);
-  /// Declares what they are held against.
-  void add_bounds_to(OptionTable& table);
+  /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
+  void add_to(OptionTable& table, const FileOptions& outputs = {});
 
   /// Throws `Error` for bounds that are no shares, or that only a ranking has.
   CompareOptions options() const;
@@ -50,6 +52,11 @@ struct CompareQuestion {
   ComparedRuns read() const;
   /// The files as pairs: predicted, measured.
   std::vector<std::pair<Timeline, Timeline>> read_pairs() const;
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts() { return {"comparison", "text", "html"}; }
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 };
 
 /// The tables that answer, with the runs named by their kinds where these differ.

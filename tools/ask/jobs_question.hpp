@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tools/options/option_table.hpp"
-#include "tools/options/plan_search_arguments.hpp"
+#include "tools/options/plan_question.hpp"
 #include "tools/plans/jobs_answer.hpp"
 
 namespace plumb {

@@ -1,26 +1,266 @@
 #include "tools/ask/plan_search_question.hpp"
-#include "tools/options/plan_question.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/cluster/cluster_io.hpp"
 #include "models/ground/coarse_clock.hpp"
 #include "models/ground/error.hpp"
+#include "models/jobs/layer_recompute.hpp"
 #include "models/pricing/profiled_network.hpp"
+#include "schedules/catalogue/pipeline_copies.hpp"
+#include "schedules/document/schedule_io.hpp"
+#include "sim/plan_search/pipeline_plan.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/planner_seeds.hpp"
 #include "sim/plan_search/tight_plans.hpp"
-#include "tools/plans/closest_plan.hpp"
-#include "tools/plans/enough_devices.hpp"
-#include "tools/plans/plan_explain.hpp"
+#include "sim/prediction/predict.hpp"
+#include "sim/simulate.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/memory_relief.hpp"
+#include "tools/options/plan_question.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/plans/shared_trials.hpp"
+#include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
+
+/// One resource improved, and the step time that it gives.
+struct PlanSensitivity {
+  std::string what;
+  std::int64_t step_ns = 0;
+  bool searched = false;  ///< another plan may be the best then; otherwise the same plan scored again
+};
+
+constexpr double kBetter = 1.1;
+constexpr double kMoreMemory = 1.25;
+
+using Change = std::function<void(Cluster&)>;
+
+/// Rates that kernel tables know are shares of peaks, so a better peak is a better device.
+std::vector<std::pair<std::string, Change>> changes_of(const Cluster& cluster) {
+  std::vector<std::pair<std::string, Change>> changes;
+  std::set<std::string> names;
+  for (const DeviceSpec& device : cluster.devices) names.insert(device.name);
+  for (const std::string& name : names) {
+    const auto each = [name](Cluster& changed, auto change) {
+      for (DeviceSpec& device : changed.devices) {
+        if (device.name == name) change(device);
+      }
+    };
+    changes.emplace_back(name + " computes 10 % faster",
+                         [each](Cluster& c) { each(c, [](DeviceSpec& device) { device.flops_per_s *= kBetter; }); });
+    changes.emplace_back("memory of " + name + " is 10 % faster", [each](Cluster& c) {
+      each(c, [](DeviceSpec& device) { device.memory_bytes_per_s *= kBetter; });
+    });
+  }
+  if (cluster.devices_per_node > 1) {
+    changes.emplace_back("links inside nodes have 10 % more bandwidth",
+                         [](Cluster& c) { c.intra_node.bytes_per_s *= kBetter; });
+  }
+  if (cluster.devices.size() > static_cast<std::size_t>(cluster.devices_per_node)) {
+    changes.emplace_back("links between nodes have 10 % more bandwidth",
+                         [](Cluster& c) { c.inter_node.bytes_per_s *= kBetter; });
+    changes.emplace_back("links between nodes have 10 % less latency", [](Cluster& c) {
+      c.inter_node.latency_ns = std::llround(static_cast<double>(c.inter_node.latency_ns) / kBetter);
+    });
+  }
+  return changes;
+}
+
+/// Every stage as long as the mean of all, by the speed of its device.
+std::int64_t balanced_step(const SimulatedPlan& best) {
+  PricedStages stages = best.stages;
+  std::vector<StageTimes>& times = stages.costs.times;
+  const auto& placement = best.schedule.placement[0];
+  const auto speed = [&](std::size_t s) {
+    double sum = 0;
+    for (const DeviceId device : placement[s]) sum += stages.pipeline.devices[index(device)].speed;
+    return sum;
+  };
+  double together = 0;
+  for (std::size_t s = 0; s < times.size(); ++s) together += speed(s);
+  for (Ticks StageTimes::*member : {&StageTimes::f, &StageTimes::b, &StageTimes::i, &StageTimes::w, &StageTimes::r}) {
+    double sum = 0;
+    for (const StageTimes& stage : times) sum += static_cast<double>(stage.*member);
+    for (std::size_t s = 0; s < times.size(); ++s) times[s].*member = std::llround(sum * speed(s) / together);
+  }
+  return run_placed_plan(best.score.plan, stages, best.schedule).score.step_ns;
+}
+
+/// The plan simulated again with one resource at a time 10 % better: every kind of device, the speed of its memory,
+/// links inside and between nodes; then with perfectly balanced stages, and with a quarter more memory, for which
+/// `effort` searches again. The most helpful comes first.
+std::vector<PlanSensitivity> plan_sensitivities(const PlanQuestion& question, const SimulatedPlan& best,
+                                                const PlanEffort& effort) {
+  std::vector<PlanSensitivity> all;
+  for (const auto& [what, change] : changes_of(question.cluster)) {
+    Cluster better = question.cluster;
+    change(better);
+    better.finish();
+    const PlanJob job = question.job_on(better, question.limits);
+    all.push_back({what, simulate_plan(best.score.plan, job.price).score.step_ns});
+  }
+  if (best.schedule.placement.size() == 1) all.push_back({"all stages take the same time", balanced_step(best)});
+  Cluster larger = question.cluster;
+  const auto more = [](std::int64_t bytes) { return std::llround(static_cast<double>(bytes) * kMoreMemory); };
+  for (DeviceSpec& device : larger.devices) device.memory_bytes = more(device.memory_bytes);
+  PricingLimits limits = question.limits;
+  limits.memory_bytes = more(limits.memory_bytes);
+  const PlanAnswer roomy = search_plan(question.job_on(larger, limits), question.ranges, effort, {best.score.plan});
+  if (!roomy.best.empty()) all.push_back({"devices have 25 % more memory", roomy.best.front().step_ns, true});
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.step_ns < b.step_ns; });
+  return all;
+}
+
+/// As a table.
+std::string sensitivities_text(const std::vector<PlanSensitivity>& sensitivities, std::int64_t step_ns) {
+  TextTable table({{"what would help"}, {"step time", '>'}, {"change", '>'}});
+  for (const PlanSensitivity& one : sensitivities) {
+    const double share = static_cast<double>(one.step_ns - step_ns) / static_cast<double>(step_ns);
+    table.add_row({one.what + (one.searched ? " (searched again)" : ""), time_text(one.step_ns),
+                   fixed_text(100 * share, 2) + " %"});
+  }
+  return table.to_string();
+}
+
+/// The job of the plan.
+CostSource source_of(const PlanQuestion& question, const PlanSearchArguments& arguments, const PipelinePlan& plan) {
+  AnalyticJob job;
+  job.book = std::make_shared<JobPriceBook>(std::make_shared<const Network>(question.network),
+                                            std::make_shared<const Cluster>(question.cluster), question.rates);
+  job.network_name = arguments.network;
+  job.cluster_name = arguments.cluster;
+  job.parallelism = plan.parallelism;
+  job.choices = plan.choices;
+  job.cut = cut_as(plan.partition);
+  return {.kind = std::move(job)};
+}
+
+/// Changes to degrees that the system has; any where no system was named.
+bool has(const PlanRuntime* runtime, const Parallelism& now, const Parallelism& then) {
+  if (runtime == nullptr) return true;
+  if (then.zero != now.zero && !runtime->has(then.zero)) return false;
+  return then.recompute == now.recompute || (then.modules.empty() && runtime->has(then.recompute));
+}
+
+std::vector<MemoryRelief> reliefs_of(const PlanQuestion& question, const PlanSearchArguments& arguments,
+                                     const PipelinePlan& plan) {
+  ScheduleArguments size;
+  size.devices = plan.places;
+  size.microbatches = plan.microbatches;
+  if (plan.chunks > 0) size.chunks = plan.chunks;
+  if (!plan.shares.empty()) size.options = {std::string(kCopyShares) + "=" + shares_text(plan)};
+  const CostSource source = source_of(question, arguments, plan);
+  const MemoryLimit limit = parse_memory_limit(arguments.memory_limit, true);
+  const RunRules rules{.runtime = std::string(question.limits.runtime)};
+  const Schedule schedule = load_schedule(
+      plan.schedule, size, {.costs = costs_for_search(source, plan.places), .memory_limit = limit.value.value_or(0)});
+  const Timeline timeline = predict(schedule, source, rules, limit);
+  std::vector<MemoryRelief> reliefs = memory_reliefs({plan.schedule, size, source, limit, rules}, schedule, timeline);
+  std::erase_if(reliefs, [&](const MemoryRelief& relief) {
+    return !has(question.runtime, plan.parallelism, relief.parallelism);
+  });
+  return reliefs;
+}
+
+/// What is said of the plan that exceeds the memory least, where nothing fits: its three largest tensors, and a table
+/// of changes that save memory, each simulated, which the system that the plan is for can run. `arguments` are those of
+/// the search, its cluster with its size. Empty where layers are measured or the plan has no cut.
+std::string closest_plan_text(const PlanQuestion& question, const PlanSearchArguments& arguments,
+                              const ScoredPlan& closest) {
+  const PipelinePlan& plan = closest.plan;
+  if (is_profiled(question.network) || plan.partition.num_stages() == 0 || plan.schedule.empty()) return {};
+  try {
+    const std::string largest = plan_largest(question, simulate_plan(plan, question.job.price));
+    const std::string help = plan.replicas.empty() ? relief_text(reliefs_of(question, arguments, plan)) : "";
+    return (largest.empty() ? "" : "largest: " + largest + "\n") + help;
+  } catch (const Error&) {  // its schedule is not made by its name alone
+    return {};
+  }
+}
+
+constexpr std::int64_t kMostTried = 16'384;  // devices
+/// Of a search on one number of devices; it ends with the first plan that fits.
+constexpr std::int64_t kFewSimulations = 200;
+
+/// The built-in cluster without its size; empty: it is none.
+std::string built_in_name(const std::string& name) {
+  std::string found;
+  for (const std::string_view known : builtin_clusters()) {
+    const bool same = name == known || name.starts_with(std::string(known) + "-");
+    if (same && known.size() > found.size()) found = known;
+  }
+  return found;
+}
+
+bool some_plan_fits(PlanSearchArguments arguments, const std::string& cluster, const std::function<bool()>& stop) {
+  arguments.cluster = cluster;
+  arguments.devices.reset();
+  arguments.first_devices.reset();
+  bool found = false;
+  try {
+    const PlanQuestion question = plan_question(arguments);
+    PlanEffort effort{.most_simulations = kFewSimulations, .keep = 1};
+    effort.stop = [&] { return found || stop(); };
+    effort.progress = [&](const PlanProgress& so_far) { found = found || so_far.best_ns > 0; };
+    return !search_plan(question.job, question.ranges, effort).best.empty();
+  } catch (const Error&) {  // no degrees for this number of devices
+    return false;
+  }
+}
+
+/// Where nothing fits: on how many devices of the same built-in cluster a short search finds a plan that surely fits,
+/// and on how many it found none. It doubles the nodes until one is found, and then halves the interval. `arguments`
+/// are those of `question`. Empty for other clusters, and where nothing was found before `stop`.
+std::string enough_devices_text(const PlanSearchArguments& arguments, const PlanQuestion& question,
+                                const std::function<bool()>& stop) {
+  const std::string base = built_in_name(question.cluster.name);
+  const std::int64_t per_node = question.cluster.devices_per_node;
+  if (base.empty() || arguments.first_devices) return {};
+  const auto fits = [&](std::int64_t nodes) {
+    return some_plan_fits(arguments, base + "-" + std::to_string(nodes) + "x" + std::to_string(per_node), stop);
+  };
+  const auto all = std::ssize(question.cluster.devices);
+  std::int64_t none = std::max<std::int64_t>(1, all / per_node);
+  std::optional<std::int64_t> enough;
+  for (std::int64_t nodes = 2 * none; nodes * per_node <= kMostTried && !enough; nodes *= 2) {
+    if (stop()) return {};
+    if (fits(nodes)) {
+      enough = nodes;
+    } else {
+      none = nodes;
+    }
+  }
+  if (!enough) return {};
+  while (*enough - none > 1 && !stop()) {
+    const std::int64_t nodes = none + (*enough - none) / 2;
+    if (fits(nodes)) {
+      enough = nodes;
+    } else {
+      none = nodes;
+    }
+  }
+  const std::string devices = std::to_string(*enough * per_node);
+  return "needs more devices: a plan fits on " + devices + " (--cluster " + shell_word(base) + " --devices " + devices +
+         "); on " + std::to_string(none * per_node) + " none was found\n";
+}
 
 /// Of the time: what published planners and plans near theirs may take.
 constexpr double kSeedShare = 0.4;
@@ -83,12 +323,10 @@ std::optional<LaunchedPlan> launched_of(PlanSearchQuestion& question) {
 
 }  // namespace
 
-void PlanSearchQuestion::add_job_to(OptionTable& table) {
+void PlanSearchQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
   job.add_to(table);
   launch.add_to(table, "from");
-}
-
-void PlanSearchQuestion::add_questions_to(OptionTable& table) {
+  if (outputs) outputs();
   table.flag("explain", explain, "show which resource limits the plan: improve each one in turn and simulate again")
       .flag("front", front, "also find the fastest plan for every smaller number of devices")
       .flag("guide", guide, "print the settings for Megatron-LM and PyTorch (always with --runtime)");
@@ -183,6 +421,25 @@ std::string PreparedPlanSearch::sensitivities(const FoundPlans& found, const Pla
   if (!asked_.explain) return "";
   const PlanEffort effort = effort_of(asked_.job, watch, "plan: sensitivities", kSensitivityShare);
   return "\n" + sensitivities_text(plan_sensitivities(question_, *found.best, effort), found.best->score.step_ns);
+}
+
+void PlanSearchQuestion::add_parts(const Request& request, AnswerDocument& document) {
+  const PreparedPlanSearch prepared(*this);
+  const FoundPlans found = prepared.search({});
+  const PlanShown shown = prepared.shown("");
+  if (request.wants("plan")) {
+    document.add_json("plan", plan_answer_json(prepared.question(), found.answer, shown));
+  }
+  if (!found.best) {
+    document.status = ExitStatus::kNo;
+    document.findings.push_back(nothing_fits_text(found.answer));
+    return;
+  }
+  if (request.wants("text")) {
+    document.add_text("text", prepared.text(found, shown) + prepared.sensitivities(found, {}));
+  }
+  if (request.wants("document")) document.add_json("document", schedule_to_json(found.best->schedule));
+  if (request.wants("html")) document.add_text("html", plan_page(prepared.question(), found.answer));
 }
 
 }  // namespace plumb

@@ -3,17 +3,22 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/plan_search_arguments.hpp"
+#include "tools/options/plan_question.hpp"
 #include "tools/plans/launched_plan.hpp"
 #include "tools/plans/plan_commands.hpp"
 #include "tools/terminal/process_share.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
+struct Request;
 
 /// The fastest configuration that fits. Every member has the default of the option that fills it.
 struct PlanSearchQuestion {
@@ -25,10 +30,13 @@ struct PlanSearchQuestion {
   bool front = false;
   bool guide = false;
 
-  /// Declares what is searched; this object must outlive the table.
-  void add_job_to(OptionTable& table);
-  /// Declares what else is to be found out.
-  void add_questions_to(OptionTable& table);
+  /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
+  void add_to(OptionTable& table, const FileOptions& outputs = {});
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts() { return {"plan", "text", "document", "html"}; }
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 };
 
 /// How a search is watched, and ended early.

@@ -4,6 +4,10 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
+#include "tools/catalogue/catalogue_json.hpp"
+#include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_guide.hpp"
 #include "tools/terminal/words.hpp"
@@ -48,6 +52,18 @@ std::string csv_command(const ScheduleQuestion& question) {
 std::string ScheduleQuestion::guide(const Schedule& schedule) const {
   const auto known = layers.empty() ? std::vector<std::int64_t>{} : parse_layers(layers, schedule.num_stages);
   return schedule_guide(schedule, known, csv_command(*this));
+}
+
+void ScheduleQuestion::add_parts(const Request&, AnswerDocument& document) {
+  Schedule schedule = load();
+  if (const auto violations = check_schedule(schedule); !violations.empty()) {
+    document.refuse(name, violations);
+  } else if (explain) {
+    document.add_text("text", guide(schedule));
+    written_format(format, "");
+  } else {
+    document.add_schedule(name, format, std::move(schedule));
+  }
 }
 
 }  // namespace plumb

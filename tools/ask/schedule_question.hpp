@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "schedules/document/schedule.hpp"
 #include "tools/options/cost_arguments.hpp"
@@ -8,6 +10,9 @@
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
+struct Request;
 
 /// A schedule in one of the formats, or how to run it in another system.
 struct ScheduleQuestion {
@@ -27,6 +32,11 @@ struct ScheduleQuestion {
   Schedule load() const;
   /// How to run a valid schedule in PyTorch and Megatron-LM.
   std::string guide(const Schedule& schedule) const;
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts() { return {"document", "text"}; }
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 };
 
 }  // namespace plumb

@@ -8,14 +8,17 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "schedules/phases/phase_rules.hpp"
 #include "sim/order_search/shapes.hpp"
 #include "sim/prediction/memory_fit.hpp"
 #include "sim/prediction/predict.hpp"
-#include "tools/options/choice.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
-#include "tools/options/stash_limit.hpp"
 
 namespace plumb {
 namespace {
@@ -243,6 +246,20 @@ OrderSearchAnswer SearchQuestion::answer() const {
     best.schedule.parameters["makespan_bound_ms"] = static_cast<double>(to_ns(best.bound, best.timeline.base)) * 1e-6;
   }
   return answer;
+}
+
+void SearchQuestion::add_parts(const Request& request, AnswerDocument& document) {
+  const OrderSearchAnswer found = answer();
+  if (request.wants("search")) document.add_json("search", order_search_json(found));
+  if (found.found.orders.empty()) {
+    document.status = ExitStatus::kNo;
+    document.findings.push_back(no_order_text(found));
+    return;
+  }
+  if (request.wants("text")) document.add_text("text", order_search_text(found));
+  if (request.wants("document")) {
+    document.add_json("document", schedule_to_json(found.found.orders.front().schedule));
+  }
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/order_search/schedule_search.hpp"
@@ -12,6 +13,9 @@
 #include "tools/plans/order_search_answer.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
+struct Request;
 
 /// The best order for given costs and memory. Every member has the default of the option that fills it.
 struct SearchQuestion {
@@ -36,6 +40,11 @@ struct SearchQuestion {
 
   /// Throws `Error` for whatever is missing or does not fit together.
   OrderSearchAnswer answer() const;
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts() { return {"search", "text", "document"}; }
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 
  private:
   /// The schedule to start from. Throws `Error` for more than one, and for options of one where there is none.

@@ -1,28 +1,35 @@
 #include "tools/ask/simulate_question.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/checks/validation_size.hpp"
+#include "schedules/document/schedule_io.hpp"
 #include "sim/prediction/predict.hpp"
+#include "sim/timeline/timeline_io.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_program.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/memory_relief.hpp"
-#include "tools/options/order_options.hpp"
 #include "tools/options/plan_runtimes.hpp"
+#include "tools/options/report_arguments.hpp"
 #include "tools/options/run_options.hpp"
-#include "tools/options/stash_limit.hpp"
-#include "tools/tables/delays_text.hpp"
+#include "tools/reports/page_data.hpp"
+#include "tools/reports/report_limit.hpp"
+#include "tools/reports/reports.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/launch_text.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/tables/what_if.hpp"
-#include "tools/terminal/held_notes.hpp"
-#include "tools/terminal/long_work.hpp"
 #include "tools/terminal/notes.hpp"
+#include "tools/terminal/terminal.hpp"
 
 namespace plumb {
 namespace {
@@ -88,23 +95,24 @@ void note_missing_schedule(const std::string& runtime, const std::string& name) 
 
 }  // namespace
 
-void SimulateQuestion::add_job_to(OptionTable& options) {
-  options.positionals(names, 0, "NAME|FILE,schedule");
-  launch.add_to(options);
-  size.add_to(options);
-  costs.add_to(options);
-  add_run_rules_to(options, rules);
-  add_order_to(options, order);
-}
-
-void SimulateQuestion::add_questions_to(OptionTable& options) {
-  options.group("Questions")
+void SimulateQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
+  table.positionals(names, 0, "NAME|FILE,schedule");
+  launch.add_to(table);
+  size.add_to(table);
+  costs.add_to(table);
+  add_run_rules_to(table, rules);
+  add_order_to(table, order);
+  if (outputs) outputs();
+  table.group("Questions")
       .flag("peak", peak, "list the tensors that are alive when each device's memory peaks")
       .flag("critical-path", critical_path, "list what kinds of actions the critical path consists of")
       .flag("delays", delays, "list how often each stage reads weights of each age (asynchronous schedules)")
       .texts("what-if", what_if, "KIND=X",
              "predict the makespan if all actions of a kind took X times as long, such as W=0.9");
+  if (!outputs) add_picture_style_to(table, style);
 }
+
+bool is_drawn(const Schedule& schedule) { return action_count(schedule) <= kMostDrawnActions; }
 
 PreparedJob::PreparedJob(SimulateQuestion question) : question_(std::move(question)) {
   with_held_notes([this] { prepare(); });
@@ -139,8 +147,6 @@ void PreparedJob::prepare() {
   }
   answer_.limit = parse_memory_limit(asked.costs, answer_.run.costs(), answer_.run.schedule);
 }
-
-bool PreparedJob::is_drawn() const { return action_count(answer_.run.schedule) <= kMostDrawnActions; }
 
 PredictedJob PreparedJob::predict(const PredictionUse& use) {
   answer_.run = with_order(std::move(answer_.run), question_.order);
@@ -187,8 +193,7 @@ namespace {
 /// A question whose options are declared once: that takes as long as a third of a small simulation.
 struct SimulateReader {
   SimulateReader() {
-    question.add_job_to(options);
-    question.add_questions_to(options);
+    question.add_to(options, [] {});
   }
 
   SimulateQuestion question;
@@ -220,6 +225,62 @@ std::string prediction_text(const PredictedJob& job, const SimulateQuestion& que
   if (job.launched) text += "\n" + launch_notes_text(*job.launched);
   if (!job.relief.empty()) text += "\n" + job.relief;
   return text;
+}
+
+namespace {
+
+/// What `request` wants of the job, which `question` asked for.
+void add_job(const PredictedJob& job, const SimulateQuestion& question, const Request& request,
+             AnswerDocument& document) {
+  if (request.wants("summary")) document.add_json("summary", timeline_to_json(job.timeline, true));
+  if (request.wants("timeline")) {
+    document.add_pieces("timeline", [&](const TextSink& sink) { write_timeline_json(job.timeline, false, sink); });
+  }
+  if (request.wants("page")) {
+    document.add_json("page",
+                      page_data({.title = job.name, .sections = {{.title = job.name, .first = &job.timeline}}}));
+  }
+  if (request.wants("text")) {
+    const bool drawn = is_drawn(job.run.schedule);
+    document.add_text(
+        "text", prediction_text(job, question,
+                                drawn ? std::optional(TextTimelineOptions{.columns = kDefaultColumns}) : std::nullopt));
+  }
+  if (request.wants("document")) document.add_json("document", schedule_to_json(job.run.schedule));
+  for (const ReportFormat& format : report_formats()) {
+    if (!request.wants(format.name)) continue;
+    const std::string file = format.make({.steps = {&job.timeline, 1}, .style = question.style});
+    format.is_binary ? document.add_bytes(format.name, file) : document.add_text(format.name, file);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> SimulateQuestion::parts() {
+  std::vector<std::string_view> parts{"summary", "timeline", "page", "text", "document"};
+  for (const ReportFormat& format : report_formats()) parts.push_back(format.name);
+  return parts;
+}
+
+void SimulateQuestion::add_parts(const Request& request, AnswerDocument& document) {
+  PreparedJob prepared(*this);
+  if (!prepared.violations().empty()) {
+    document.refuse(prepared.name(), prepared.violations());
+    return;
+  }
+  const bool text = request.wants("text");
+  const bool reports = std::ranges::any_of(
+      request.want, [](const std::string& part) { return part != "summary" && part != "text" && part != "document"; });
+  for (const ReportFormat& format : report_formats()) {
+    if (format.limit != nullptr && request.wants(format.name)) {
+      check_report(*format.limit, static_cast<std::size_t>(least_spans(prepared.schedule())), true);
+    }
+  }
+  const PredictedJob job =
+      prepared.predict({.spans = text && is_drawn(prepared.schedule()), .reports = reports, .tables = text});
+  for (const std::string& finding : job.findings) document.findings.push_back(job.name + ": " + finding);
+  if (!job.findings.empty()) document.status = ExitStatus::kNo;
+  add_job(job, *this, request, document);
 }
 
 }  // namespace plumb

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/launches/launch.hpp"
@@ -14,11 +15,14 @@
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/order_options.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
+#include "tools/reports/picture_style.hpp"
 #include "tools/tables/text_timeline.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
 
 /// What a prediction is asked for. Every member has the default of the option that fills it.
 struct SimulateQuestion {
@@ -34,11 +38,15 @@ struct SimulateQuestion {
   bool critical_path = false;
   bool delays = false;
   std::vector<std::string> what_if;
+  PictureStyle style;  ///< of pictures that a request wants
 
-  /// Declares what describes the job; this object must outlive the table.
-  void add_job_to(OptionTable& options);
-  /// Declares what else is to be found out about it.
-  void add_questions_to(OptionTable& options);
+  /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
+  void add_to(OptionTable& table, const FileOptions& outputs = {});
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts();
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 };
 
 /// The question of a request, whose texts that stand in for files must be in force (`GivenFiles`). Throws `Error` as
@@ -70,6 +78,9 @@ struct PredictedJob {
 std::string prediction_text(const PredictedJob& job, const SimulateQuestion& question,
                             const std::optional<TextTimelineOptions>& drawn);
 
+/// Whether a schedule is short enough that a drawing in characters can be read.
+bool is_drawn(const Schedule& schedule);
+
 /// The job, read and checked, and ready to be simulated.
 class PreparedJob {
  public:
@@ -78,8 +89,6 @@ class PreparedJob {
   explicit PreparedJob(SimulateQuestion question);
 
   const Schedule& schedule() const { return answer_.run.schedule; }
-  /// Whether the schedule is short enough that a drawing in characters can be read.
-  bool is_drawn() const;
   const std::vector<Violation>& violations() const { return answer_.violations; }
   const std::string& name() const { return answer_.name; }
 

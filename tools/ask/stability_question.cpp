@@ -3,7 +3,11 @@
 #include <algorithm>
 
 #include "models/ground/error.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
 #include "tools/options/parse_range.hpp"
+#include "tools/reports/plot_page.hpp"
+#include "tools/reports/plot_svg.hpp"
 
 namespace plumb {
 namespace {
@@ -66,6 +70,17 @@ StabilityStudy StabilityQuestion::study() const {
                 " is above the forward delays, expected at most " + std::to_string(longest));
   }
   return study_stability(options(), asked, delays, rate, iterations.value_or(0));
+}
+
+namespace {}  // namespace
+
+void StabilityQuestion::add_parts(const Request& request, AnswerDocument& document) {
+  const StabilityStudy found = study();
+  if (request.wants("study")) document.add_json("study", stability_json(found));
+  if (request.wants("text")) document.add_text("text", stability_text(found));
+  if (request.wants("csv")) document.add_text("csv", stability_csv(found));
+  if (request.wants("svg")) document.add_text("svg", svg_plot(stability_plot(found)));
+  if (request.wants("html")) document.add_text("html", html_plots(stability_page(found)));
 }
 
 }  // namespace plumb

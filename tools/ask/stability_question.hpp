@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/options/option_table.hpp"
 #include "tools/stability/stability_study.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
+struct Request;
 
 /// The largest stable learning rates of asynchronous training. Every member has the default of the option that fills
 /// it.
@@ -35,6 +39,11 @@ struct StabilityQuestion {
   StabilityOptions options() const;
   /// Computes all curves, in parallel. Throws `Error` for unknown methods and for what `options` refuses.
   StabilityStudy study() const;
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts() { return {"study", "text", "csv", "svg", "html"}; }
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 };
 
 }  // namespace plumb

@@ -1,11 +1,18 @@
 #include "tools/ask/sweep_question.hpp"
 
+#include <utility>
+
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
+#include "tools/formats/schedule_program.hpp"
 #include "tools/options/parse_range.hpp"
 #include "tools/options/plan_runtimes.hpp"
 #include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
+#include "tools/sweep/sweep_table.hpp"
+#include "tools/sweep/sweep_text.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -43,7 +50,7 @@ std::vector<std::string> names_of(const SweepQuestion& question) {
 
 }  // namespace
 
-void SweepQuestion::add_points_to(OptionTable& table) {
+void SweepQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
   table.positionals(schedules, 0, "NAME,schedules")
       .flag("all", all, "with 'all': also asynchronous schedules, inference, and schedules that no known system runs")
       .text("devices,p", devices, "RANGE", "pipeline devices")
@@ -53,9 +60,7 @@ void SweepQuestion::add_points_to(OptionTable& table) {
       .texts("opt", options, "KEY=VALUE", "option of the schedules; `plumbline schedules NAME` lists them")
       .whole("runs", runs, {1, 1'000'000},
              "with --jitter: simulations per point, for medians and intervals (default: 100)");
-}
-
-void SweepQuestion::add_costs_to(OptionTable& table) {
+  if (outputs) outputs();
   costs.add_to(table, &jobs);
   add_run_rules_to(table, rules);
 }
@@ -89,6 +94,20 @@ SweepPlan SweepQuestion::plan(const std::vector<SweepPoint>& points, bool keep_t
   first.job.degrees = points.front().job;
   plan.source = load_costs(first);
   return plan;
+}
+
+void SweepQuestion::add_parts(const Request& request, AnswerDocument& document) {
+  for (const std::string& name : schedules) {
+    if (is_schedule_program(name)) throw Error(name + ": a request runs no programs, expected a name or a file");
+  }
+  const std::vector<SweepPoint> grid = points();
+  std::vector<SweepResult> results;
+  sweep_points(grid, plan(grid, false), [&](SweepResult result) { results.push_back(std::move(result)); });
+  check_sweep(results);
+  std::string csv(sweep_csv_header());
+  for (const SweepResult& result : results) csv += sweep_csv_row(result);
+  if (request.wants("csv")) document.add_text("csv", csv);
+  if (request.wants("text")) document.add_text("text", sweep_text(results));
 }
 
 }  // namespace plumb

@@ -9,10 +9,14 @@
 #include "models/sources/backward_split.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/walk.hpp"
+#include "sim/timeline/timeline_io.hpp"
 #include "sim/traces/calm_steps.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
 #include "tools/formats/run_files.hpp"
 #include "tools/formats/run_profile_document.hpp"
-#include "tools/options/network_argument.hpp"
+#include "tools/options/cost_arguments.hpp"
+#include "tools/reports/page_data.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
@@ -74,12 +78,10 @@ PassOrders orders_of(std::string_view name, const ScheduleParams& params) {
 
 }  // namespace
 
-void TraceQuestion::add_run_to(OptionTable& table) {
+void TraceQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
   table.positionals(files, 1, "FILE,traces")
       .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)");
-}
-
-void TraceQuestion::add_knowledge_to(OptionTable& table) {
+  if (outputs) outputs();
   table
       .text("message-bytes", message_bytes, "SIZE",
             "size of this run's messages, such as 4MiB, which traces do not tell")
@@ -145,6 +147,24 @@ std::string traced_schedule(const Timeline& run) {
 
 std::string traced_text(const TracedRun& run) {
   return figures_text(run.timeline()) + steps_text(run) + '\n' + devices_text(run.timeline());
+}
+
+namespace {}  // namespace
+
+void TraceQuestion::add_parts(const Request& request, AnswerDocument& document) {
+  const TracedRun run = read();
+  const Timeline& timeline = run.timeline();
+  if (request.wants("summary")) document.add_json("summary", timeline_to_json(timeline, true));
+  if (request.wants("profile")) document.add_json("profile", run_profile_to_json(profile(run)));
+  if (request.wants("timeline")) {
+    document.add_pieces("timeline", [&](const TextSink& sink) { write_timeline_json(timeline, false, sink); });
+  }
+  if (request.wants("page")) {
+    const std::string title = timeline.schedule.empty() ? timeline.machine : timeline.schedule;
+    document.add_json("page", page_data({.title = title, .sections = {{.title = title, .first = &timeline}}}));
+  }
+  if (request.wants("schedule")) document.add_text("schedule", traced_schedule(timeline));
+  if (request.wants("text")) document.add_text("text", traced_text(run));
 }
 
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/sources/run_profile.hpp"
@@ -10,6 +11,9 @@
 #include "tools/options/option_table.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
+struct Request;
 
 /// A real run, read from the traces of its ranks. Every member has the default of the option that fills it.
 struct TraceQuestion {
@@ -21,10 +25,8 @@ struct TraceQuestion {
   std::vector<std::string> messages;
   std::string network;
 
-  /// Declares the files and the step; this object must outlive the table.
-  void add_run_to(OptionTable& table);
-  /// Declares what is known of the run's messages and of its network.
-  void add_knowledge_to(OptionTable& table);
+  /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
+  void add_to(OptionTable& table, const FileOptions& outputs = {});
 
   /// Whether anything is known that only a profile uses.
   bool has_knowledge() const { return !message_bytes.empty() || !messages.empty() || !network.empty(); }
@@ -32,6 +34,13 @@ struct TraceQuestion {
   TracedRun read() const;
   /// The profile of the run, with what `messages` tells of other sizes, and `network` of the backward.
   RunProfile profile(const TracedRun& run) const;
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts() {
+    return {"summary", "profile", "timeline", "page", "text", "schedule"};
+  }
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 };
 
 /// The schedule of the catalogue that has the run's order of passes; empty: none has.

@@ -12,11 +12,13 @@
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/transfer_hang.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
+#include "tools/ask/answer.hpp"
+#include "tools/ask/request.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
-#include "tools/options/choice.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/options/run_options.hpp"
-#include "tools/terminal/long_work.hpp"
+#include "tools/terminal/notes.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -109,6 +111,15 @@ std::string valid_text(const std::string& name, const Schedule& schedule) {
   out << printable(name) << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
       << schedule.num_microbatches << " microbatches, " << action_count(schedule) << " actions\n";
   return out.str();
+}
+
+void ValidateQuestion::add_parts(const Request&, AnswerDocument& document) {
+  const CheckedSchedule checked = check();
+  if (!checked.violations.empty()) {
+    document.refuse(name, checked.violations);
+  } else {
+    document.add_text("text", valid_text(name, checked.schedule));
+  }
 }
 
 }  // namespace plumb

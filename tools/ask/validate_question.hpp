@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/checks/validate.hpp"
@@ -10,6 +11,9 @@
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
+
+class AnswerDocument;
+struct Request;
 
 struct CheckedSchedule {
   Schedule schedule;
@@ -32,6 +36,11 @@ struct ValidateQuestion {
 
   /// Loads the schedule and checks it. Throws `Error` for what cannot be read, and for unknown names.
   CheckedSchedule check() const;
+
+  /// What a request may want of the answer.
+  static std::vector<std::string_view> parts() { return {"text"}; }
+  /// Adds the parts that `request` wants.
+  void add_parts(const Request& request, AnswerDocument& document);
 };
 
 /// "mine.txt: valid: 4 devices, 4 stages, 8 microbatches, 64 actions".

@@ -2,7 +2,7 @@
 
 #include "schedules/lowering/lower.hpp"
 #include "sim/events/event_engine.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "tools/bench/bench_cases.hpp"
 #include "tools/bench/processor_time.hpp"
 

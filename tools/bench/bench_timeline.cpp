@@ -1,6 +1,7 @@
 #include "models/ground/memory_reuse.hpp"
 #include "schedules/lowering/lower.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
+#include "sim/passes/plain_passes.hpp"
 #include "sim/simulate.hpp"
 #include "tools/bench/bench_cases.hpp"
 #include "tools/bench/processor_time.hpp"

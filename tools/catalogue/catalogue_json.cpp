@@ -90,4 +90,13 @@ std::string clusters_json() {
   return rows.dump(2) + "\n";
 }
 
+std::vector<const ScheduleSpec*> schedules_called(const std::vector<std::string>& names) {
+  std::vector<const ScheduleSpec*> rows;
+  for (const std::string& name : names) rows.push_back(&schedule_named(name));
+  for (const ScheduleSpec& spec : schedule_catalogue()) {
+    if (names.empty()) rows.push_back(&spec);
+  }
+  return rows;
+}
+
 }  // namespace plumb

@@ -24,4 +24,7 @@ std::string schedules_json(const std::vector<const ScheduleSpec*>& specs);
 std::string networks_json();
 std::string clusters_json();
 
+/// The rows of the given names in their order; without names all rows. Throws `Error` for unknown ones.
+std::vector<const ScheduleSpec*> schedules_called(const std::vector<std::string>& names);
+
 }  // namespace plumb

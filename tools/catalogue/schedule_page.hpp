@@ -3,8 +3,22 @@
 #include <string>
 
 #include "schedules/catalogue/registry.hpp"
+#include "sim/timeline/timeline.hpp"
 
 namespace plumb {
+
+/// A small run of a schedule of the catalogue: as many devices and microbatches as the schedule accepts and a drawing
+/// shows action by action in 116 columns, or where that is too little in at most `kMostExampleColumns`.
+struct ScheduleExample {
+  std::string command;  ///< "simulate zb-v -p 2 -m 4 --cost F=1,I=1,W=1"
+  Timeline timeline;    ///< what this command predicts
+  std::string drawing;  ///< of the timeline, in characters
+};
+
+inline constexpr int kMostExampleColumns = 144;
+
+/// The example of `spec`, coloured for a terminal or not. The same bytes every time.
+ScheduleExample schedule_example(const ScheduleSpec& spec, bool colour = false);
 
 /// Everything about one schedule, for a terminal: its row of the catalogue, its options and an example.
 std::string schedule_page_text(const ScheduleSpec& spec, bool colour = false);

@@ -76,7 +76,7 @@ constexpr std::array<Metric, 12> kMetrics{{
 PredictedJob predicted(const std::string& command) {
   SimulateQuestion question;
   OptionTable parser(SimulateQuestion::kUsage, "");
-  question.add_job_to(parser);
+  question.add_to(parser);
   if (!parse_command_line(parser, words_after("simulate", command))) {
     throw Error("'" + command + "': expected no --help");
   }

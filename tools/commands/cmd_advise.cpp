@@ -12,9 +12,9 @@
 #include "tools/formats/findings.hpp"
 #include "tools/formats/run_files.hpp"
 #include "tools/formats/schedule_formats.hpp"
-#include "tools/options/memory_limit_argument.hpp"
-#include "tools/options/network_argument.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/options/report_arguments.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/words.hpp"
@@ -30,9 +30,7 @@ struct AdviseArguments {
   std::string network;
   std::string runtime;
   std::string schedule;
-  std::string save;
-  std::string html;
-  std::string json;
+  OutputFiles outputs;
   bool all = false;
 
   bool parse(const CommandLine& arguments) {
@@ -54,15 +52,16 @@ struct AdviseArguments {
               "traces look like; those of torchtitan look like PyTorch's)")
         .words(runtime_names())
         .flag("all", all, "show all schedules, and those that the runtime cannot run")
-        .text("schedule", schedule, "NAME", "with --save: the schedule to write (default: the fastest)")
-        .text("save", save, "FILE", "write the schedule for the runtime (- is standard output)")
-        .text("html", html, "FILE", "page for a browser: the list, the run above its prediction, and the fastest")
-        .text("json", json, "FILE", "the whole answer as JSON (- is standard output)");
+        .text("schedule", schedule, "NAME", "with --save: the schedule to write (default: the fastest)");
+    outputs.add_to(parser, "save", "write the schedule for the runtime (- is standard output)")
+        .add_to(parser, "html", "page for a browser: the list, the run above its prediction, and the fastest")
+        .add_to(parser, "json", "the whole answer as JSON (- is standard output)");
     return parse_command_line(parser, arguments);
   }
 
   AdviceOptions options() const {
-    if (!schedule.empty() && save.empty()) throw Error("--schedule: says what is saved, expected --save FILE with it");
+    if (!schedule.empty() && outputs.path("save").empty())
+      throw Error("--schedule: says what is saved, expected --save FILE with it");
     AdviceOptions options;
     if (!network.empty()) options.network = network_argument(network);
     options.runtime = runtime;
@@ -128,20 +127,14 @@ std::string page(const TracedRun& run, const Advice& advice, const AdviceOptions
 ExitStatus run_advise(const CommandLine& command_line) {
   AdviseArguments arguments;
   if (!arguments.parse(command_line)) return ExitStatus::kDone;
-  check_distinct_outputs({arguments.save, arguments.json, arguments.html});
   const AdviceOptions options = arguments.options();
-  std::optional<OutputFile> save;
-  std::optional<OutputFile> html;
-  std::optional<OutputFile> json;
-  if (!arguments.save.empty()) save.emplace(arguments.save);
-  if (!arguments.json.empty()) json.emplace(arguments.json);
-  if (!arguments.html.empty()) html.emplace(arguments.html);
+  arguments.outputs.open();
   const TracedRun run = read_traces(arguments.files);
   const Advice advice = advise(run, options);
-  if (save) save->finish(saved_schedule(advice, arguments.schedule));
-  if (html) html->finish(page(run, advice, options));
-  if (json) json->finish(advice_to_json(advice));
-  if (arguments.save != "-" && arguments.json != "-" && arguments.html != "-") {
+  arguments.outputs.finish("save", [&] { return saved_schedule(advice, arguments.schedule); });
+  arguments.outputs.finish("html", [&] { return page(run, advice, options); });
+  arguments.outputs.finish("json", [&] { return advice_to_json(advice); });
+  if (!arguments.outputs.take_standard_output()) {
     print(advice_text(advice, arguments.all ? 0 : kSchedulesShown) + (arguments.all ? left_out_text(advice) : ""));
   }
   return advice.best() == nullptr ? ExitStatus::kNo : ExitStatus::kDone;

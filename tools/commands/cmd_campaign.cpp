@@ -1,9 +1,8 @@
-#include <optional>
-
 #include "models/ground/error.hpp"
 #include "tools/ask/campaign_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/report_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
@@ -17,40 +16,29 @@ ExitStatus run_campaign_command(const CommandLine& arguments) {
       "and --cluster) or from a table (--layouts). A node holds one stage.\n"
       "`campaign --list` lists the rules with their sources and options.");
   CampaignQuestion question;
-  std::string json;
-  std::string html;
-  std::string svg;
+  OutputFiles files;
   bool list = false;
   question.add_to(parser);
-  parser.group("Output")
-      .flag("list", list, "list the rules")
-      .text("json", json, "FILE", "the answer with all phases, or the list (- is standard output)")
-      .text("html", html, "FILE",
-            "page with nodes, layouts and uses of time, or with all rules over several values (- is standard output)")
-      .text("svg", svg, "FILE",
-            "picture of the best rule's nodes and uses of time, or of all rules over several values (- is standard "
-            "output)");
+  parser.group("Output").flag("list", list, "list the rules");
+  files.add_to(parser, "json", "the answer with all phases, or the list (- is standard output)")
+      .add_to(parser, "html",
+              "page with nodes, layouts and uses of time, or with all rules over several values (- is standard output)")
+      .add_to(parser, "svg",
+              "picture of the best rule's nodes and uses of time, or of all rules over several values (- is standard "
+              "output)");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
-  check_distinct_outputs({json, html, svg});
+  const bool several = !list && question.is_sweep();
+  files.open();
   if (list) {
-    std::optional<OutputFile> file;
-    if (!json.empty()) file.emplace(json);
-    if (file) file->finish(campaign_rules_json());
-    if (json != "-") print(campaign_rules_text());
+    files.finish("json", campaign_rules_json);
+    if (files.path("json") != "-") print(campaign_rules_text());
     return ExitStatus::kDone;
   }
-  const bool several = question.is_sweep();
-  std::optional<OutputFile> json_file;
-  std::optional<OutputFile> html_file;
-  std::optional<OutputFile> svg_file;
-  if (!json.empty()) json_file.emplace(json);
-  if (!html.empty()) html_file.emplace(html);
-  if (!svg.empty()) svg_file.emplace(svg);
   const auto write = [&](const auto& answer) {
-    if (json_file) json_file->finish(campaign_json(answer));
-    if (html_file) html_file->finish(campaign_page(answer));
-    if (svg_file) svg_file->finish(campaign_svg(answer));
-    if (json != "-" && html != "-" && svg != "-") print(campaign_text(answer));
+    files.finish("json", [&] { return campaign_json(answer); });
+    files.finish("html", [&] { return campaign_page(answer); });
+    files.finish("svg", [&] { return campaign_svg(answer); });
+    if (!files.take_standard_output()) print(campaign_text(answer));
   };
   several ? write(question.sweep()) : write(question.answer());
   return ExitStatus::kDone;

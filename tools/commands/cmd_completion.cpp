@@ -1,19 +1,186 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/network/network_io.hpp"
 #include "schedules/catalogue/registry.hpp"
+#include "tools/command_line/examples.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/commands/described_command.hpp"
+#include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 
 namespace plumb {
 namespace {
+
+/// A command as manuals and completions tell of it.
+struct DescribedCommand {
+  std::string name;         ///< "simulate", "device measure"
+  std::string summary;      ///< half a line
+  std::string usage;        ///< what follows the program's name
+  std::string description;  ///< a paragraph
+  std::vector<OptionGroup> groups{};
+  std::vector<std::string>
+      arguments{};  ///< placeholders of those without names; a "..." follows one that may be several
+
+  /// All options of all groups.
+  std::vector<Option> options() const;
+};
+
+/// What the value of an option or an argument is: where a completion finds the words.
+enum class ValueKind { kNone, kOther, kFile, kSchedule, kNetwork, kCluster };
+
+struct Subcommand {
+  std::string_view command;
+  std::string_view words;  ///< behind it, separated by spaces
+};
+
+/// Words behind which a command has other options.
+constexpr std::array kSubcommands{Subcommand{"plan", "--method pipedream"}, Subcommand{"plan", "--jobs jobs.json"},
+                                  Subcommand{"device", "measure"}, Subcommand{"device", "import"},
+                                  Subcommand{"device", "fit"}};
+
+DescribedCommand described(const std::string& name, const std::string& summary, const OptionTable& table) {
+  DescribedCommand command{name, summary, table.usage(), table.summary()};
+  command.groups = table.groups();
+  for (const PositionalArgument& argument : table.arguments()) {
+    command.arguments.push_back(argument.placeholder + (argument.several ? "..." : ""));
+  }
+  return command;
+}
+
+/// Has no options of its own.
+constexpr std::string_view kOnlySubcommands = "device";
+
+/// Adds the command of `words`; one that this program does not have is left out.
+void add_command(const Command& command, const CommandLine& words, std::vector<DescribedCommand>& all) {
+  const TableWatch watch([&](const OptionTable& table) {
+    const std::string name = std::string(command.name) + (words.empty() ? "" : " " + words.front());
+    all.push_back(described(name, std::string(command.summary), table));
+  });
+  try {
+    command.run(words);
+  } catch (const Error&) {  // a command of the trainer in a program without it, or one of subcommands alone
+    if (words.empty())
+      all.push_back({std::string(command.name), std::string(command.summary), std::string(command.name), ""});
+  }
+}
+
+std::vector<Option> DescribedCommand::options() const {
+  std::vector<Option> all;
+  for (const OptionGroup& group : groups) all.insert(all.end(), group.options.begin(), group.options.end());
+  return all;
+}
+
+/// Every command that this program has, in the order of the table, with the subcommands that have options of their own.
+std::vector<DescribedCommand> described_commands(const std::vector<Command>& commands) {
+  std::vector<DescribedCommand> all;
+  for (const Command& command : commands) {
+    if (command.name == kOnlySubcommands) {
+      all.push_back(
+          {std::string(command.name), std::string(command.summary), std::string(command.name) + " ACTION", ""});
+    } else {
+      add_command(command, {}, all);
+    }
+    for (const Subcommand& sub : kSubcommands) {
+      if (sub.command == command.name) add_command(command, split(sub.words, ' '), all);
+    }
+  }
+  return all;
+}
+
+// the manual
+
+/// `text` as troff prints it: no line is taken for a request, and hyphens stay what can be copied.
+std::string roff(std::string_view text) {
+  std::string escaped;
+  bool begins = true;
+  for (const char letter : text) {
+    if (begins && (letter == '.' || letter == '\'')) escaped += "\\&";
+    if (letter == '\\')
+      escaped += "\\e";
+    else if (letter == '-')
+      escaped += "\\-";
+    else
+      escaped += letter;
+    begins = letter == '\n';
+  }
+  return escaped;
+}
+
+std::string option_entry(const Option& option) {
+  std::string names = option.letter.empty() ? "" : "\\fB\\-" + option.letter + "\\fR, ";
+  names += "\\fB\\-\\-" + roff(option.name) + "\\fR";
+  if (!option.placeholder.empty()) names += " \\fI" + roff(option.placeholder) + "\\fR";
+  return ".TP\n" + names + "\n" + roff(option.help) + "\n";
+}
+
+std::string command_section(const DescribedCommand& command) {
+  std::string text = ".SS \"plumbline " + roff(command.usage) + "\"\n";
+  text += roff(command.description.empty() ? command.summary : command.description) + "\n";
+  for (const OptionGroup& group : command.groups) {
+    if (group.options.empty()) continue;
+    if (!group.title.empty()) text += ".PP\n" + roff(group.title) + "\n";
+    for (const Option& option : group.options) text += option_entry(option);
+  }
+  return text;
+}
+
+std::string example_section(const std::vector<DescribedCommand>& commands) {
+  std::string text = ".SH EXAMPLES\n";
+  for (const DescribedCommand& command : commands) {
+    const Examples* examples = examples_of(command.usage);
+    if (examples == nullptr) continue;
+    const Example& first = examples->front();
+    text += ".TP\n\\fBplumbline " + roff(first.command) + "\\fR\n" + roff(first.meaning) + "\n";
+  }
+  return text;
+}
+
+constexpr std::string_view kEnd =
+    ".SH \"EXIT STATUS\"\n"
+    ".TP\n0\nDone.\n.TP\n1\nA bug in Plumbline.\n"
+    ".TP\n2\nThe input is wrong; one line on standard error says where, what, and what was expected.\n"
+    ".TP\n3\nThe answer is no: an invalid schedule, a deadlock, a job that does not fit in memory, an error above the "
+    "bound.\n"
+    ".TP\n4\nThere is no answer: what was measured is too noisy.\n"
+    ".SH ENVIRONMENT\n"
+    ".TP\n\\fBNO_COLOR\\fR\nNo colours on a terminal.\n"
+    ".TP\n\\fBCOLUMNS\\fR\nHow wide drawings are.\n";
+
+std::string manual_page(const std::vector<DescribedCommand>& commands) {
+  std::string page =
+      std::string(".TH PLUMBLINE 1 \"\" \"plumbline ") + PLUMB_VERSION + "\" \"User Commands\"\n" +
+      ".nh\n.ad l\n.SH NAME\nplumbline \\- simulates, trains and compares pipeline\\-parallel training schedules\n"
+      ".SH SYNOPSIS\n\\fBplumbline\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n"
+      "Plumbline shows which pipeline\\-parallel training schedule to use and what it costs. It predicts the timeline, "
+      "bubbles and\nmemory of a schedule, trains a model with the same schedule, and compares the two action by "
+      "action.\n"
+      ".PP\nEvery command prints its options with \\fB\\-\\-help\\fR.\n.SH COMMANDS\n";
+  for (const DescribedCommand& command : commands) page += command_section(command);
+  return page + example_section(commands) + std::string(kEnd);
+}
+
+// completions
+
+ValueKind value_kind(const Option& option) {
+  if (option.kind == OptionKind::kFlag) return ValueKind::kNone;
+  if (option.name == "network") return ValueKind::kNetwork;
+  if (option.name == "cluster") return ValueKind::kCluster;
+  if (option.name == "schedule") return ValueKind::kSchedule;
+  return option.placeholder.find("FILE") == std::string::npos ? ValueKind::kOther : ValueKind::kFile;
+}
+
+/// Of an argument of `command` with this placeholder.
+ValueKind argument_kind(const DescribedCommand& command, const std::string& placeholder) {
+  if (command.name == "networks") return ValueKind::kNetwork;
+  if (command.name == "clusters") return ValueKind::kCluster;
+  return placeholder.find("NAME") == std::string::npos ? ValueKind::kFile : ValueKind::kSchedule;
+}
 
 template <class Names>
 std::string in_one_line(const Names& names) {
@@ -210,6 +377,13 @@ std::string zsh_completion(const std::vector<DescribedCommand>& commands) {
 }
 
 }  // namespace
+
+ExitStatus run_manual(const CommandLine& arguments, const std::vector<Command>& commands) {
+  OptionTable options("manual", "Prints the manual page, for `man -l -`.");
+  if (!parse_command_line(options, arguments)) return ExitStatus::kDone;
+  print(manual_page(described_commands(commands)));
+  return ExitStatus::kDone;
+}
 
 ExitStatus run_completion(const CommandLine& arguments, const std::vector<Command>& commands) {
   OptionTable options("completion SHELL",

@@ -23,9 +23,7 @@ ExitStatus run_convert(const CommandLine& arguments) {
       "- is standard input or standard output. Exit status 3: the schedule is invalid, or would be in that format.");
   ConvertQuestion question;
   std::string out;
-  question.add_input_to(parser);
-  parser.positional(out, "OUT");
-  question.add_formats_to(parser);
+  question.add_to(parser, [&] { parser.positional(out, "OUT"); });
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   if (question.to.empty()) check_extension(out, "--to");
   const ScheduleFormat& format = written_format(question.to, out);

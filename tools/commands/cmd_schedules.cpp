@@ -18,15 +18,6 @@ namespace {
 
 using Rows = std::vector<const ScheduleSpec*>;
 
-/// The rows of the given names in their order; without names all rows.
-Rows rows_of(const std::vector<std::string>& names) {
-  Rows rows;
-  for (const std::string& name : names) rows.push_back(&schedule_named(name));
-  if (!names.empty()) return rows;
-  for (const ScheduleSpec& spec : schedule_catalogue()) rows.push_back(&spec);
-  return rows;
-}
-
 std::string catalogue_names(const Rows& specs) {
   std::string text;
   for (const ScheduleSpec* spec : specs) text += std::string(spec->name) + "\n";
@@ -83,7 +74,7 @@ ExitStatus run_schedules(const CommandLine& arguments) {
       .text("pages", pages, "DIR", "write the pages of all schedules, and a table of them, as Markdown files");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   if (!pages.empty() && !names.empty()) throw Error("--pages: writes all schedules, expected no NAME with it");
-  const Rows rows = rows_of(names);
+  const Rows rows = schedules_called(names);
   if (!pages.empty()) {
     write_pages(pages);
   } else if (json || only_names) {

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <optional>
 
 #include "schedules/document/schedule_io.hpp"
 #include "tools/ask/search_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/schedule_formats.hpp"
+#include "tools/options/report_arguments.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -57,27 +57,22 @@ ExitStatus run_search(const CommandLine& arguments) {
       "rules varied, passes and pairs moved. Abstract costs are those of a device. Exit status 3: no order fits in\n"
       "memory.");
   SearchQuestion question;
-  std::string output;
-  std::string json;
+  OutputFiles files;
   question.add_to(parser);
-  parser.group("Output")
-      .text("output,o", output, "FILE", "write the best order as a schedule document")
-      .text("json", json, "FILE", "write all orders, bounds and periods as JSON (- is standard output)");
+  files.add_to(parser.group("Output"), "output,o", "write the best order as a schedule document")
+      .add_to(parser, "json", "write all orders, bounds and periods as JSON (- is standard output)");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
+  const std::string& output = files.path("output");
   check_document_extension(output, "-o");
-  check_distinct_outputs({output, json});
-  std::optional<OutputFile> schedule_file;
-  std::optional<OutputFile> json_file;
-  if (!output.empty()) schedule_file.emplace(output);
-  if (!json.empty()) json_file.emplace(json);
+  files.open();
   const OrderSearchAnswer answer = question.answer();
-  if (json_file) json_file->finish(order_search_json(answer));
+  files.finish("json", [&] { return order_search_json(answer); });
   if (answer.found.orders.empty()) {
     std::cerr << terminal_text(no_order_text(answer)) << "\n";
     return ExitStatus::kNo;
   }
-  if (schedule_file) schedule_file->finish(schedule_to_json(answer.found.orders.front().schedule));
-  if (output == "-" || json == "-") return ExitStatus::kDone;
+  files.finish("output", [&] { return schedule_to_json(answer.found.orders.front().schedule); });
+  if (files.take_standard_output()) return ExitStatus::kDone;
   print(order_search_text(answer));
   if (!output.empty())
     print("\nthe same by the simulator:\n  " + simulate_command(arguments, answer.start, output) + "\n");

@@ -10,64 +10,50 @@
 #include "tools/formats/chakra_trace.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/order_options.hpp"
 #include "tools/options/report_arguments.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
 
 namespace plumb {
-namespace {
 
-struct SimulateArguments {
+ExitStatus run_simulate(const CommandLine& arguments) {
+  OptionTable options(
+      SimulateQuestion::kUsage,
+      "Predicts the timeline, bubbles and memory of a schedule. NAME is a built-in schedule (see `plumbline\n"
+      "schedules`), FILE a schedule in any format of `plumbline convert`, exec:FILE a program that prints one.\n"
+      "Exit status 3: the schedule is invalid, deadlocks, or does not fit in memory.");
   SimulateQuestion question;
   std::string save_order;
   ReportArguments reports;
   std::string chakra;
-
-  bool parse(const CommandLine& arguments) {
-    OptionTable options(
-        SimulateQuestion::kUsage,
-        "Predicts the timeline, bubbles and memory of a schedule. NAME is a built-in schedule (see `plumbline\n"
-        "schedules`), FILE a schedule in any format of `plumbline convert`, exec:FILE a program that prints one.\n"
-        "Exit status 3: the schedule is invalid, deadlocks, or does not fit in memory.");
-    question.size.runs_programs = true;
-    question.add_job_to(options);
+  question.size.runs_programs = true;
+  question.add_to(options, [&] {
     options.text("save-order", save_order, "FILE", "write the resulting order as a schedule document");
     reports.add_to(options);
     options.text("chakra", chakra, "PREFIX",
                  "Chakra execution traces for ASTRA-sim, one per device: PREFIX.0.et, PREFIX.1.et, ...");
-    question.add_questions_to(options);
-    return parse_command_line(options, arguments);
-  }
-};
-
-}  // namespace
-
-ExitStatus run_simulate(const CommandLine& command_line) {
-  SimulateArguments arguments;
-  if (!arguments.parse(command_line)) return ExitStatus::kDone;
-  PreparedJob prepared(arguments.question);
+  });
+  if (!parse_command_line(options, arguments)) return ExitStatus::kDone;
+  PreparedJob prepared(question);
   if (!prepared.violations().empty()) {
     note_findings(prepared.name(), prepared.violations());
     return ExitStatus::kNo;
   }
-  arguments.reports.check_size(prepared.schedule());
-  ReportFiles files(arguments.reports, arguments.save_order);
-  const bool quiet = arguments.reports.takes_standard_output();
-  const bool draw = !quiet && !arguments.reports.summary && prepared.is_drawn();
-  if (quiet && !arguments.question.what_if.empty()) {
+  reports.check_size(prepared.schedule());
+  ReportFiles files(reports, save_order);
+  const bool quiet = reports.takes_standard_output();
+  const bool draw = !quiet && !reports.summary && is_drawn(prepared.schedule());
+  if (quiet && !question.what_if.empty()) {
     throw Error("--what-if: prints a table, so no report can go to standard output as well");
   }
-  std::optional<OutputFile> saved = order_file(prepared.schedule(), arguments.question.order, arguments.save_order);
-  const PredictedJob job =
-      prepared.predict({.spans = draw, .reports = arguments.reports.needs_spans(), .tables = !quiet});
+  std::optional<OutputFile> saved = order_file(prepared.schedule(), question.order, save_order);
+  const PredictedJob job = prepared.predict({.spans = draw, .reports = reports.needs_spans(), .tables = !quiet});
   if (saved) saved->finish(schedule_to_json(job.run.schedule));
   files.write({.steps = {&job.timeline, 1}});
-  if (!arguments.chakra.empty()) {
-    write_chakra_traces(program_of(job.run), arguments.chakra);
-  }
+  if (!chakra.empty()) write_chakra_traces(program_of(job.run), chakra);
   const TextTimelineOptions drawing{.columns = terminal_columns(), .colour = wants_colour()};
-  if (!quiet) print(prediction_text(job, arguments.question, draw ? std::optional(drawing) : std::nullopt));
+  if (!quiet) print(prediction_text(job, question, draw ? std::optional(drawing) : std::nullopt));
   for (const std::string& finding : job.findings) std::cerr << printable(job.name + ": " + finding) << '\n';
   return job.findings.empty() ? ExitStatus::kDone : ExitStatus::kNo;
 }

@@ -6,13 +6,13 @@
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/options/report_arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/reports/report_html.hpp"
-#include "tools/sweep/sweep_plot.hpp"
-#include "tools/sweep/sweep_result_io.hpp"
+#include "tools/sweep/sweep_run.hpp"
 #include "tools/sweep/sweep_table.hpp"
 #include "tools/sweep/sweep_text.hpp"
-#include "tools/terminal/held_notes.hpp"
+#include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/process_share.hpp"
 #include "tools/terminal/progress.hpp"
@@ -25,8 +25,7 @@ constexpr std::size_t kMostSections = 24;
 
 struct SweepArguments {
   SweepQuestion question;
-  std::string csv;
-  std::string html;
+  OutputFiles files;
 
   bool parse(const CommandLine& arguments) {
     OptionTable parser(
@@ -36,16 +35,18 @@ struct SweepArguments {
         "2,4,8 or 8:64:8 (from 8 to 64 in steps of 8). --cost takes several lists separated by semicolons,\n"
         "--memory-limit several limits separated by commas. --tp, --dp, --zero and the other degrees take ranges as\n"
         "well.");
-    question.add_points_to(parser);
-    parser.text("csv", csv, "FILE", "one row per simulation (- is standard output)")
-        .text("html", html, "FILE",
-              "page with bubble against memory, and the timelines where there are at most 24 simulations");
-    question.add_costs_to(parser);
+    question.add_to(parser, [&] {
+      files.add_to(parser, "csv", "one row per simulation (- is standard output)")
+          .add_to(parser, "html",
+                  "page with bubble against memory, and the timelines where there are at most 24 simulations");
+    });
     return parse_command_line(parser, arguments);
   }
 
+  bool draws() const { return !files.path("html").empty(); }
+
   SweepPlan plan(const std::vector<SweepPoint>& points) const {
-    return question.plan(points, !html.empty() && points.size() <= kMostSections);
+    return question.plan(points, draws() && points.size() <= kMostSections);
   }
 };
 
@@ -61,29 +62,25 @@ std::string sweep_page(const std::vector<SweepResult>& results) {
 /// What the first process writes and prints.
 class SweepOutput {
  public:
-  explicit SweepOutput(const SweepArguments& arguments) : prints_(arguments.csv != "-" && arguments.html != "-") {
-    check_distinct_outputs({arguments.csv, arguments.html});
-    if (!arguments.csv.empty()) csv_.emplace(arguments.csv);
-    if (!arguments.html.empty()) html_.emplace(arguments.html);
-    if (csv_) csv_->write(sweep_csv_header());
+  explicit SweepOutput(OutputFiles& files) : files_(files) {
+    files_.open();
+    if (OutputFile* const csv = files_.file("csv")) csv->write(sweep_csv_header());
   }
 
   void add_row(const SweepResult& result) {
-    if (csv_) csv_->write(sweep_csv_row(result));
+    if (OutputFile* const csv = files_.file("csv")) csv->write(sweep_csv_row(result));
   }
 
   /// `results`: all of them, whose rows have been added.
   void write(const std::vector<SweepResult>& results) {
     check_sweep(results);
-    if (html_) html_->finish(sweep_page(results));
-    if (csv_) csv_->commit();
-    if (prints_) print(sweep_text(results));
+    files_.finish("html", [&] { return sweep_page(results); });
+    files_.finish("csv", [] { return std::string(); });  // its rows have been added
+    if (!files_.take_standard_output()) print(sweep_text(results));
   }
 
  private:
-  bool prints_;
-  std::optional<OutputFile> csv_;
-  std::optional<OutputFile> html_;
+  OutputFiles& files_;
 };
 
 /// Point i is simulated by process i mod size. Told as soon as they are known, in the order of the points.
@@ -134,8 +131,8 @@ ExitStatus run_part(const ProcessShare& share, const CommandLine& command_line) 
       points = arguments.question.points();
       plan = arguments.plan(points);
     });
-    if (share.size > 1 && !arguments.html.empty()) throw Error("sweep: --html: expected one process, without mpirun");
-    if (share.is_first()) output.emplace(arguments);
+    if (share.size > 1 && arguments.draws()) throw Error("sweep: --html: expected one process, without mpirun");
+    if (share.is_first()) output.emplace(arguments.files);
   });
   if (!goes_on) return ExitStatus::kDone;
   const bool alone = share.size == 1;

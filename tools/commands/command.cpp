@@ -6,7 +6,6 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_stream.hpp"
-#include "tools/terminal/not_in_program.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 

@@ -51,9 +51,7 @@ ExitStatus run_trace(const CommandLine& arguments);
 ExitStatus run_advise(const CommandLine& arguments);
 ExitStatus run_compare(const CommandLine& arguments);
 ExitStatus run_stability(const CommandLine& arguments);
-/// `plan` without a published planner's name. `shared` is null in a program without MPI, here and below.
-ExitStatus run_plan_search(const CommandLine& arguments, RunShared shared);
-ExitStatus run_plan_jobs(const CommandLine& arguments);
+/// `shared` is null in a program without MPI, here and below.
 ExitStatus run_sweep(const CommandLine& arguments, RunShared shared);
 ExitStatus run_convert(const CommandLine& arguments);
 ExitStatus run_plan(const CommandLine& arguments, RunShared shared);

@@ -4,10 +4,8 @@
 
 namespace plumb {
 
-/// The actions of `device`; `arguments` begin with "device" and the action. Adding one: its declaration here, its row
-/// in cmd_device.cpp, its source `cmd_device_<name>.cpp`.
-ExitStatus run_device_measure(const CommandLine& arguments);
-ExitStatus run_device_import(const CommandLine& arguments);
+/// Actions of `device` that have a source of their own; `arguments` begin with "device" and the action. Their rows are
+/// in cmd_device.cpp.
 ExitStatus run_device_predict(const CommandLine& arguments);
 ExitStatus run_device_fit(const CommandLine& arguments);
 

@@ -6,7 +6,7 @@
 #include "tools/formats/run_files.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/reports/page_data.hpp"
-#include "tools/terminal/not_in_program.hpp"
+#include "tools/terminal/notes.hpp"
 
 namespace plumb {
 namespace {

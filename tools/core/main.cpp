@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tools/commands/command.hpp"
-#include "tools/terminal/not_in_program.hpp"
+#include "tools/terminal/notes.hpp"
 #include "tools/terminal/run_main.hpp"
 
 namespace {

@@ -51,7 +51,7 @@ class KernelList {
     add_movements(layer, kernels);
   }
 
-  /// The block without its branches: what remains is the sum.
+  /// Returns the block without its branches: what remains is the sum.
   static LayerSpec alone(LayerSpec layer) {
     layer.body.clear();
     layer.shortcut.clear();
@@ -148,7 +148,7 @@ class KernelList {
   ListJson rows_ = ListJson::array();
 };
 
-/// A block of the network for PyTorch; null for anything but attention or an MLP behind a norm.
+/// Returns a block of the network for PyTorch; null for anything but attention or an MLP behind a norm.
 ListJson block_json(const LayerSpec& block) {
   if (block.kind != LayerKind::kResidual || block.body.size() != 2 || !block.shortcut.empty()) return nullptr;
   const LayerSpec& norm = block.body[0];
@@ -170,7 +170,7 @@ ListJson block_json(const LayerSpec& block) {
   return json;
 }
 
-/// The network for PyTorch: an embedding, blocks, a norm, a head. Null for any other network.
+/// Returns the network for PyTorch: an embedding, blocks, a norm, a head. Null for any other network.
 ListJson model_json(const Network& network, const Parallelism& parallelism) {
   const std::size_t count = network.layers.size();
   if (parallelism.devices_per_stage() > 1 || count < 4) return nullptr;

@@ -30,7 +30,7 @@ struct TimedCollective {
   CollectiveOp op{};
   std::int64_t ranks = 2;
   std::int64_t nodes = 1;
-  double bytes = 0;  ///< of the whole message, as models/kernels/collectives.hpp counts them
+  double bytes = 0;  ///< bytes of the whole message, as models/kernels/collectives.hpp counts them
   double seconds = 0;
 };
 
@@ -53,8 +53,8 @@ struct KernelTimings {
   std::int64_t sequence = 1;
   std::int64_t tensor = 1;
   std::int64_t number_bytes = 2;
-  double kernel_s = 0;      ///< of an empty kernel on the device
-  double host_s = 0;        ///< of the host, to start one
+  double kernel_s = 0;      ///< time of an empty kernel on the device
+  double host_s = 0;        ///< time of the host to start one
   double copied_per_s = 0;  ///< bytes read and written by a copy; 0: not measured
   std::vector<TimedProduct> products;
   std::vector<TimedAttention> attentions;

@@ -21,7 +21,7 @@ double flops_of(const ProductShape& shape) {
          static_cast<double>(shape.count);
 }
 
-/// Of what a kernel does in `seconds`, without those that an empty one takes, too.
+/// Returns the share of a rate, within the limits of rates.
 double share_of(double rate, double peak) { return std::clamp(rate / peak, kLeastShare, 1.0); }
 
 /// A geometric mean in the making.

@@ -75,7 +75,7 @@ class NcclReader {
     NcclTestRun run{.device = device_, .ranks = ranks_, .nodes = static_cast<std::int64_t>(hosts_.size()), .timed = {}};
     if (ranks_ < 2) throw Error(file_name_ + ": 1 rank, expected at least 2");
     for (const TestRow& row : rows_) {
-      const CollectiveOp which = op ? *op : told_ ? *told_ : guess(row);
+      const CollectiveOp which = op ? *op : stated_op_ ? *stated_op_ : guess(row);
       check(row, which);
       if (row.bytes >= kLeastBytes && row.micros > 0) {
         run.timed.push_back({which, run.ranks, run.nodes, row.bytes, row.micros * 1e-6});
@@ -89,7 +89,7 @@ class NcclReader {
   void read_line(std::string_view line, std::size_t number) {
     if (line.find("Collective test starting:") != std::string_view::npos) {
       for (const auto& [name, op] : kNcclTests) {
-        if (line.find(name) != std::string_view::npos) told_ = op;
+        if (line.find(name) != std::string_view::npos) stated_op_ = op;
       }
       return;
     }
@@ -170,7 +170,7 @@ class NcclReader {
   }
 
   std::string file_name_;
-  std::optional<CollectiveOp> told_;
+  std::optional<CollectiveOp> stated_op_;
   std::set<std::string, std::less<>> hosts_;
   std::int64_t ranks_ = 0;
   std::string device_;

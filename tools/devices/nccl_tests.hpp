@@ -17,7 +17,7 @@ struct NcclTestRun {
   std::vector<TimedCollective> timed;  ///< by size, the better of out-of-place and in-place; sizes below 1 KiB left out
 };
 
-/// Whether `text` looks like such output.
+/// Returns whether `text` looks like such output.
 bool is_nccl_test_output(std::string_view text);
 
 /// Reads the output of all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf or broadcast_perf, as
@@ -29,7 +29,7 @@ bool is_nccl_test_output(std::string_view text);
 NcclTestRun nccl_test_run(std::string_view text, const std::string& file_name,
                           std::optional<CollectiveOp> op = std::nullopt);
 
-/// The collective that "all_reduce", "all_gather", "reduce_scatter", "alltoall" or "broadcast" names.
+/// Returns the collective that "all_reduce", "all_gather", "reduce_scatter", "alltoall" or "broadcast" names.
 CollectiveOp collective_named(std::string_view name);
 
 }  // namespace plumb

@@ -147,7 +147,8 @@ void read_attention(const JsonValue& operators, KernelTimings& timings) {
   }
 }
 
-/// Bytes per number that the cost model counts for kernels of a layer that move bytes in one way, in both passes.
+/// Returns the bytes per number that the cost model counts for kernels of a layer that move bytes in one way, in both
+/// passes.
 double counted_bytes(const LayerSpec& layer, Movement movement, double numbers) {
   Network network;
   network.sequence = 1024;

@@ -13,7 +13,7 @@ namespace {
 constexpr double kSettled = 0.08;
 /// Seconds from which on it falls further, slowly, as the device gets warm.
 constexpr double kWarming = 0.5;
-/// Of attention, between whose runs the device idles.
+/// Slowdown of attention, between whose runs the device idles.
 constexpr double kSettledAttention = 2 * kSettled;
 constexpr double kGap = 1.1;
 /// What devices at their power limit take longer where all wait for the slowest of a node: clocks that the limit leaves
@@ -27,7 +27,7 @@ double reached_by(const TimedProduct& timed) {
          static_cast<double>(timed.shape.count) / timed.seconds;
 }
 
-/// Rates of the single products of a pass that were timed for long.
+/// Returns the rates of the single products of a pass that were timed for long.
 std::vector<double> settled_rates(const KernelTimings& timings, ProductPass pass, double runs) {
   std::vector<double> rates;
   for (const TimedProduct& timed : timings.products) {
@@ -38,7 +38,7 @@ std::vector<double> settled_rates(const KernelTimings& timings, ProductPass pass
   return rates;
 }
 
-/// Products of the pass that were over before the clock fell.
+/// Returns the products of the pass that were over before the clock fell.
 bool outruns(const KernelTimings& timings, ProductPass pass, double most_settled, double runs) {
   return std::ranges::any_of(timings.products, [&](const TimedProduct& timed) {
     return timed.shape.pass == pass && timed.seconds * runs < kSettled && reached_by(timed) > kGap * most_settled;
@@ -54,9 +54,9 @@ struct Warming {
   double slower(double seconds) const { return std::pow(longest / std::clamp(seconds, kWarming, longest), fall); }
 };
 
-/// A line through the logarithms of rates over those of seconds, with a height of its own for each pass. Products that
-/// add to a gradient take no part: the longer they are, the less adding counts. It counts only where it falls by more
-/// than twice its standard error.
+/// Returns a line through the logarithms of rates over those of seconds, with a height of its own for each pass.
+/// Products that add to a gradient take no part: the longer they are, the less adding counts. It counts only where it
+/// falls by more than twice its standard error.
 Warming warming_of(const KernelTimings& timings, double runs) {
   struct Point {
     double x, y;
@@ -98,8 +98,8 @@ bool same_heads(const AttentionShape& a, const AttentionShape& b) {
   return a.heads == b.heads && a.key_width == b.key_width && a.value_width == b.value_width && a.pass == b.pass;
 }
 
-/// What attention keeps of its rate when it runs for long: the geometric mean over heads that were timed both ways,
-/// over sequences so long that their length makes no other difference.
+/// Returns what attention keeps of its rate when it runs for long: the geometric mean over heads that were timed both
+/// ways, over sequences so long that their length makes no other difference.
 double kept_share(const KernelTimings& timings, double runs) {
   constexpr std::int64_t kAlike = 4;  // times as many rows
   constexpr double kLong = 2;

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
+#include "models/ground/text_file.hpp"
 
 namespace plumb {
 namespace {
@@ -61,6 +63,14 @@ void refuse_picture(std::string_view bytes, const std::string& path, std::string
 void refuse_no_schedule(std::string_view bytes, const std::string& path) {
   const FileNature* nature = find_nature(bytes);
   if (nature != nullptr && !nature->schedule) refuse_as(path, nature->what, "a schedule");
+}
+
+std::string read_named_input(const std::string& path, const FileKind& kind) {
+  if (path != "-" || GivenFiles::find(path) != nullptr) return read_text_file(path, kind);
+  if (GivenFiles::current().texts != nullptr) {
+    throw Error("-: a request has no standard input, expected the name of a file, or of a text in 'files'");
+  }
+  return read_text_file("/dev/stdin", kind);
 }
 
 }  // namespace plumb

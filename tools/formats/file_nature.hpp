@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "models/ground/file_kinds.hpp"
+
 namespace plumb {
 
 /// Throws `Error` where the first bytes tell that a file is something else: "PATH: is a text schedule, expected WHAT".
@@ -17,5 +19,9 @@ void refuse_picture(std::string_view bytes, const std::string& path, std::string
 
 /// Throws `Error` for what cannot be a schedule in any format.
 void refuse_no_schedule(std::string_view bytes, const std::string& path);
+
+/// `read_text_file`, where "-" is standard input. Throws `Error` for "-" where texts stand in for files (`GivenFiles`)
+/// and none of them has that name: a request has no standard input, and that of its process is not its.
+std::string read_named_input(const std::string& path, const FileKind& kind);
 
 }  // namespace plumb

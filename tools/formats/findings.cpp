@@ -9,7 +9,6 @@
 #include "schedules/checks/validation_size.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/passes/fold.hpp"
-#include "tools/terminal/long_work.hpp"
 #include "tools/terminal/notes.hpp"
 
 namespace plumb {

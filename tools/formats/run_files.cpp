@@ -9,7 +9,6 @@
 #include "sim/timeline/timeline_io.hpp"
 #include "sim/traces/calm_steps.hpp"
 #include "tools/formats/file_nature.hpp"
-#include "tools/formats/named_input.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

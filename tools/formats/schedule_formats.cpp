@@ -12,7 +12,6 @@
 #include "schedules/formats/torch_lowering.hpp"
 #include "schedules/formats/zero_bubble_table.hpp"
 #include "tools/formats/file_nature.hpp"
-#include "tools/formats/named_input.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/words.hpp"
 

@@ -15,13 +15,14 @@ class CsvTable {
 
   std::size_t size() const { return rows_.size(); }
   bool has(std::string_view column) const;
-  /// The cell of `row` under `column`; throws `Error` when there is no such column.
+  /// Returns the cell of `row` under `column`; throws `Error` when there is no such column.
   const std::string& cell(std::size_t row, std::string_view column) const;
   const std::vector<std::string>& header() const { return header_; }
   /// "file:line" where `row` begins.
   std::string where(std::size_t row) const;
 
-  /// Of a number, or `otherwise` for an empty cell. Throws `Error` with place and column for anything else.
+  /// Returns the number of a cell, or `otherwise` where it is empty. Throws `Error` with place and column for anything
+  /// else.
   double number(std::size_t row, std::string_view column, double otherwise = 0) const;
   std::int64_t whole(std::size_t row, std::string_view column, std::int64_t otherwise = 0) const;
 

@@ -18,8 +18,8 @@ struct ConstantEstimate {
   bool at_bound = false;    ///< physical limits stop it, not the rows
 };
 
-/// Of every constant of `options` at `rates`: its standard error from the slopes of ln(predicted) there (by finite
-/// differences) and the residuals, with the bounds as a prior (a normal distribution of the logarithm, whose two
+/// Computes the standard error of every constant of `options` at `rates`: from the slopes of ln(predicted) there (by
+/// finite differences) and the residuals, with the bounds as a prior (a normal distribution of the logarithm, whose two
 /// standard deviations reach from the middle to a bound); so directions that no row tells apart keep the prior's width.
 std::vector<ConstantEstimate> constant_estimates(const Predict& predict, const std::vector<double>& measured,
                                                  const KernelRates& rates, const FitOptions& options);

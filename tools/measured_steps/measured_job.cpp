@@ -26,7 +26,7 @@ bool divides_vocabulary(const MeasuredStep& row) {
   return has(row.schedule, "vocabulary parallel") || has(row.schedule, "interlaced");
 }
 
-/// The schedule that its source names.
+/// Returns the schedule that its source names.
 Schedule step_schedule(const MeasuredStep& row, const JobCosts& costs) {
   ScheduleParams params;
   params.num_devices = static_cast<std::int32_t>(row.pipeline);
@@ -58,7 +58,7 @@ void pack_samples(std::vector<LayerSpec>& layers, std::int64_t tokens) {
   }
 }
 
-/// The network that the recipe names, or the one that the columns describe; in the row's lengths.
+/// Returns the network that the recipe names, or the one that the columns describe; in the row's lengths.
 Network network_of(const MeasuredStep& row, const RecipeSource& source, const RecipeFacts& facts) {
   if (facts.network.empty()) return step_network(row);
   const bool is_file = facts.network.find('/') != std::string::npos;

@@ -13,11 +13,11 @@ struct MeasuredMemory {
   std::vector<double> predicted_gib;  ///< by job
 };
 
-/// The job of a row that states memory, as its recipe says.
+/// Returns the job of a row that states memory, as its recipe says.
 MeasuredJob memory_job(const MeasuredStep& row, const Cluster& cluster, const StepRecipe& recipe = {});
 
-/// Of `jobs` with the rates of their devices (which do not count) in parallel. Throws `Error` with the id of a row that
-/// contradicts itself.
+/// Predicts the memory of `jobs` with the rates of their devices (which do not count), in parallel. Throws `Error` with
+/// the id of a row that contradicts itself.
 MeasuredMemory measured_memory(std::vector<MeasuredJob> jobs);
 
 }  // namespace plumb

@@ -19,7 +19,7 @@ std::uint64_t hash_of(std::string_view text) {
 
 bool mentions(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Seconds of a step: as logged, or from the throughput.
+/// Returns the seconds of a step: as logged, or from the throughput.
 double step_seconds(const CsvTable& table, std::size_t at, const MeasuredStep& row) {
   const double logged = table.number(at, "measured_step_time_s");
   if (logged > 0) return logged;

@@ -50,28 +50,29 @@ struct MeasuredStep {
   double memory_gib = 0;    ///< measured peak of what the allocator handed out, of the fullest device
   bool of_driver = false;   ///< memory_gib is what the driver shows: all that the allocator held, and what is beside it
   double reserved_gib = 0;  ///< measured peak of what the allocator held
-  double published_error = 0;  ///< of another tool's prediction of the step time; NaN: none
+  double published_error = 0;  ///< error of another tool's prediction of the step time; NaN: none
   std::string note;
   std::map<std::string, std::string, std::less<>> cells;  ///< all columns, as they stand in the table
 
-  /// Whether it fits the constants (true) or is only predicted: by a hash of the id, so that files may be reordered.
+  /// Returns whether it fits the constants (true) or is only predicted: by a hash of the id, so that files may be
+  /// reordered.
   bool fits_constants() const;
 };
 
-/// The rows of "vtrain.csv" and so on. Throws `Error` ("vtrain.csv:7: ...").
+/// Returns the rows of "vtrain.csv" and so on. Throws `Error` ("vtrain.csv:7: ...").
 std::vector<MeasuredStep> measured_steps(std::string_view text, const std::string& file_name);
 
-/// Why the step time of a row cannot be predicted from its columns; empty: it can. `network_known`: the sizes of its
-/// model need not be among them.
+/// Returns why the step time of a row cannot be predicted from its columns; empty: it can. `network_known`: the sizes
+/// of its model need not be among them.
 std::string refusal(const MeasuredStep& row, bool network_known = false);
 
-/// The same for its memory.
+/// Says why the memory of a row cannot be predicted; empty: it can.
 std::string memory_refusal(const MeasuredStep& row);
 
-/// The network that the columns of a row describe.
+/// Returns the network that the columns of a row describe.
 Network step_network(const MeasuredStep& row);
 
-/// How its job is spread and computes, by its columns.
+/// Returns how its job is spread and computes, by its columns.
 Parallelism step_parallelism(const MeasuredStep& row);
 
 }  // namespace plumb

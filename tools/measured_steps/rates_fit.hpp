@@ -17,13 +17,13 @@ struct FitConstant {
   double most = 0;
 };
 
-/// What is fitted of a type of device: shares of peaks and overheads, nothing per row or model.
+/// Returns what is fitted of a type of device: shares of peaks and overheads, nothing per row or model.
 const std::vector<FitConstant>& fit_constants();
 
-/// The constants of that name. Throws `Error` for unknown ones.
+/// Returns the constants of that name. Throws `Error` for unknown ones.
 std::vector<FitConstant> fit_constants(const std::vector<std::string_view>& names);
 
-/// Names of the constants that stand at one of their physical limits.
+/// Returns the names of the constants that stand at one of their physical limits.
 std::vector<std::string_view> constants_at_bounds(const KernelRates& rates);
 
 /// Steps of all rows for some rates, in seconds.
@@ -37,8 +37,9 @@ struct FitOptions {
   int rounds = 30;
 };
 
-/// Rates for which `predict` is nearest to `measured` in the logarithm: Levenberg-Marquardt over the logarithms of the
-/// constants, starting from `start`, robust against outliers. What no row identifies stays near where it starts
+/// Returns the rates for which `predict` is nearest to `measured` in the logarithm: Levenberg-Marquardt over the
+/// logarithms of the constants, starting from `start`, robust against outliers. What no row identifies stays near where
+/// it starts
 /// (`pull`).
 KernelRates fitted_rates(const Predict& predict, const std::vector<double>& measured, const KernelRates& start,
                          const FitOptions& options = {});

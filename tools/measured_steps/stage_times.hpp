@@ -17,7 +17,8 @@ struct MeasuredStagePass {
   double seconds = 0;
 };
 
-/// Rows `row_id,stage,pass,ms`; a stage is a number from 0, or "mean". Throws `Error` ("stage-times.csv:7: ...").
+/// Returns the rows `row_id,stage,pass,ms`; a stage is a number from 0, or "mean". Throws `Error` ("stage-times.csv:7:
+/// ...").
 std::vector<MeasuredStagePass> measured_stage_passes(std::string_view text, const std::string& file_name);
 
 /// A measured pass of one of `jobs`.
@@ -26,12 +27,12 @@ struct StagePassOfJob {
   MeasuredStagePass measured;
 };
 
-/// Those of `passes` whose run is among `jobs`.
+/// Keeps the `passes` whose run is among `jobs`.
 std::vector<StagePassOfJob> passes_of(const std::vector<MeasuredJob>& jobs,
                                       const std::vector<MeasuredStagePass>& passes);
 
-/// Seconds of every pass, with the rates of each job's devices, or `rates` where given. Throws `Error` for a stage that
-/// the job has not.
+/// Returns the seconds of every pass, with the rates of each job's devices, or `rates` where given. Throws `Error` for
+/// a stage that the job has not.
 std::vector<double> predicted_passes_s(const std::vector<MeasuredJob>& jobs, const std::vector<StagePassOfJob>& passes,
                                        const KernelRates* rates = nullptr);
 

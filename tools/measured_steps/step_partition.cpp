@@ -12,13 +12,13 @@
 namespace plumb {
 namespace {
 
-/// The number behind `option` in the notes of a row, 0 where there is none.
+/// Returns the number behind `option` in the notes of a row, 0 where there is none.
 std::int64_t noted_number(const MeasuredStep& row, const std::string& option) {
   const std::size_t found = row.note.find(option + "=");
   return found == std::string::npos ? 0 : std::strtoll(row.note.c_str() + found + option.size() + 1, nullptr, 10);
 }
 
-/// Layers of the last stage when its head counts as the layers that have its FLOPs.
+/// Returns the layers of the last stage when its head counts as the layers that have its FLOPs.
 std::int64_t redistributed_last(const MeasuredStep& row, std::int32_t stages) {
   const auto h = static_cast<double>(row.hidden);
   const double layer = 24 * h * h + 4 * h * static_cast<double>(row.sequence);  // per token, forward
@@ -46,7 +46,7 @@ Partition partition_of(const std::vector<std::int64_t>& sizes, const Network& ne
   return partition;
 }
 
-/// Layers of the stages of a layout. Those of further tokens are the network's last.
+/// Returns the layers of the stages of a layout. Those of further tokens are the network's last.
 std::vector<std::int64_t> layout_sizes(const MeasuredStep& row, std::int32_t stages, const std::string& layout) {
   std::vector<std::int64_t> sizes{0};
   for (const char letter : layout) {

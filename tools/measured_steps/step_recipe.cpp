@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// Whether `text` is `pattern`, in which '*' stands for anything.
+/// Returns whether `text` is `pattern`, in which '*' stands for anything.
 bool fits(std::string_view pattern, std::string_view text) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) return pattern == text;
@@ -32,7 +32,7 @@ bool holds(const JsonValue& when, const MeasuredStep& row) {
   });
 }
 
-/// One of `names`, by its place.
+/// Returns one of `names`, by its place.
 template <std::size_t N>
 std::size_t place_of(const JsonValue& value, const std::array<std::string_view, N>& names) {
   const auto at = std::ranges::find(names, value.text());

@@ -19,7 +19,7 @@ struct RecipeFacts {
   std::string refusal;              ///< why the row cannot be predicted
   std::int64_t packed_samples = 0;  ///< tokens of the samples that were packed into a sequence; 0: one that fills it
   bool overlap_messages = false;    ///< devices compute while messages between stages are on their way
-  std::int64_t flash_version = 2;   ///< of FlashAttention: the first one takes twice as long
+  std::int64_t flash_version = 2;   ///< version of FlashAttention: the first one takes twice as long
   double kept_layers = 0;           ///< share of the layers whose products stay in 16 bits, whatever the job's format
   std::string layout;               ///< which layers the stages have, as Megatron-LM writes it; empty: the same for all
 };

@@ -1,20 +1,71 @@
 #include "tools/options/cost_arguments.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
+#include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
+#include "models/import/load_network.hpp"
+#include "models/import/model_config.hpp"
+#include "models/jobs/job_places.hpp"
 #include "models/network/flow.hpp"
 #include "models/network/vocabulary_rows.hpp"
+#include "models/pricing/cluster_size.hpp"
 #include "models/pricing/known_books.hpp"
 #include "models/sources/profile.hpp"
 #include "models/sources/run_profile.hpp"
 #include "tools/formats/file_nature.hpp"
 #include "tools/formats/run_profile_document.hpp"
-#include "tools/options/memory_limit_argument.hpp"
+#include "tools/terminal/notes.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
+namespace {
+
+/// The built-in network of an id of the Hugging Face Hub, "meta-llama/Llama-3.1-70B"; empty where there is a file of
+/// this name, or none is built in.
+std::string_view network_of_hub_id(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos || slash == 0 || name.find('/', slash + 1) != std::string::npos) return {};
+  return file_exists(name) ? std::string_view{} : builtin_network_called(std::string_view(name).substr(slash + 1));
+}
+
+}  // namespace
+
+Network network_argument(const std::string& name_or_path) {
+  if (const std::string_view built_in = network_of_hub_id(name_or_path); !built_in.empty()) {
+    Network network = load_network(built_in);
+    note("plumbline: note: " + printable(name_or_path) + " is read as the built-in network " + std::string(built_in) +
+         " with samples of " + std::to_string(network.sequence) + " tokens; nothing is downloaded");
+    return network;
+  }
+  Network network = load_network(name_or_path);
+  if (const std::string keys = unread_keys(network); !keys.empty()) {
+    note("plumbline: note: " + printable(name_or_path) + ": not read: " + keys +
+         "; the network computes as if the file did not say it");
+  }
+  return network;
+}
+
+MatrixFormat matrix_format_of(const std::string& precision) {
+  const auto at = std::ranges::find(kMatrixFormatNames, precision);
+  return at == kMatrixFormatNames.end() ? MatrixFormat::kBf16
+                                        : static_cast<MatrixFormat>(at - kMatrixFormatNames.begin());
+}
+
+Precision precision_of(const std::string& name, const std::string& cluster) {
+  const std::string_view usual = plain_name(cluster) == "host" ? "single" : "mixed";
+  const std::string_view chosen = name.empty() ? usual : std::string_view(name);
+  if (chosen == "mixed" || matrix_format_of(name) != MatrixFormat::kBf16) return kMixedPrecision;
+  if (chosen == "single") return Precision{};
+  throw_unknown("precision", chosen, kPrecisionNames);
+}
+
 namespace {
 
 void refuse(const std::string& value, const std::string& option, const std::string& why) {
@@ -256,6 +307,93 @@ SearchGoal search_goal(const CostArguments& arguments, const CostSource& source,
 
 Network network_to_cut(const std::string& partition, const Network& network) {
   return partition == "finest" ? opened(network) : network;
+}
+
+namespace {
+
+constexpr const char* kMemoryLimitOption = "--memory-limit";
+
+}  // namespace
+
+MemoryLimit parse_memory_limit(const std::string& text, bool in_bytes) {
+  MemoryLimit limit{.in_bytes = in_bytes, .value = std::nullopt};
+  if (text.empty()) return limit;
+  if (!in_bytes && text.find_first_of("kKMGTB") != std::string::npos) {
+    throw Error(std::string(kMemoryLimitOption) + ": '" + text +
+                "' is of bytes, and abstract costs have none; expected a number of stashes such as 2.5");
+  }
+  limit.value = in_bytes ? static_cast<double>(parse_bytes(text, kMemoryLimitOption))
+                         : parse_real(text, kMemoryLimitOption, {.least = 0});
+  return limit;
+}
+
+MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs) {
+  return parse_memory_limit(text, !costs.memory.empty() && costs.memory_units_per_one == 0);
+}
+
+double stash_share(const Schedule& schedule, const CostArguments& arguments) {
+  const auto shares = static_cast<std::int32_t>(shares_of_blocks(schedule).size());
+  return !arguments.per_stage && !arguments.memory.empty()
+             ? 1.0
+             : static_cast<double>(schedule.num_devices) / std::max(1, schedule.num_stages - shares);
+}
+
+MemoryLimit parse_memory_limit(const CostArguments& arguments, const StageCosts& costs, const Schedule& schedule) {
+  MemoryLimit limit = parse_memory_limit(arguments.memory_limit, costs);
+  limit.stash_share = stash_share(schedule, arguments);
+  limit.per_stage = arguments.per_stage;
+  return limit;
+}
+
+namespace {
+
+/// Of a pipeline on so many places; 0 where the job is of another size than the schedule, which is told later.
+std::int64_t needed_devices(const CostSource& source, const Cluster& cluster, std::int32_t places) {
+  if (source.job() == nullptr) return places;
+  const Parallelism& ranks = source.job()->parallelism;
+  if (!ranks.has_unlike_tensor()) return places * ranks.devices_per_stage();
+  if (std::ssize(ranks.tensor_by_place) != places) return 0;
+  return place_devices(cluster, ranks, places).back().end();
+}
+
+/// The cluster that the options named; null where there is none.
+const Cluster* named_cluster(const CostSource& source) {
+  if (source.job() != nullptr) return &source.job()->cluster();
+  const auto* profile = std::get_if<StageProfile>(&source.kind);
+  return profile != nullptr ? profile->cluster.get() : nullptr;
+}
+
+}  // namespace
+
+void CostArguments::assume_where_missing() {
+  if (has_network() && (cost + profile + cluster).empty()) {
+    cluster = "h100";
+    note("plumbline: note: no machine is given: --cluster h100 is taken; `plumbline clusters` lists others");
+  }
+  const bool others =
+      !cluster.empty() || !partition.empty() || !precision.empty() || samples || sequence || vocabulary || job.any();
+  if (any() || others) return;
+  cost = "F=1,B=2";
+  assumed = true;
+}
+
+void CostArguments::enlarge_cluster(CostSource& source, std::int32_t devices) {
+  const Cluster* named = named_cluster(source);
+  if (named == nullptr) return;
+  const Cluster& given = *named;
+  const std::int64_t needed = needed_devices(source, given, devices);
+  if (std::ssize(given.devices) >= needed || !has_any_size(cluster) || given.inter_node.bytes_per_s == 0) return;
+  const std::string sized = sized_name(cluster, given, needed);
+  note("plumbline: note: " + std::to_string(needed) + " devices are needed and --cluster " + cluster + " has " +
+       std::to_string(given.devices.size()) + ": " + sized + " is taken");
+  if (AnalyticJob* of_job = source.job()) {
+    of_job->cluster_name = sized;
+    of_job->book = std::make_shared<JobPriceBook>(
+        of_job->book->network(), std::make_shared<const Cluster>(load_cluster(sized)), of_job->book->rates());
+  } else {
+    std::get<StageProfile>(source.kind).cluster = std::make_shared<const Cluster>(load_cluster(sized));
+  }
+  cluster = sized;
 }
 
 }  // namespace plumb

@@ -1,21 +1,38 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "models/costs/stage_costs.hpp"
 #include "models/jobs/parallelism.hpp"
+#include "models/kernels/matrix_format.hpp"
 #include "models/network/network.hpp"
 #include "models/pricing/price.hpp"
+#include "schedules/document/schedule.hpp"
 #include "schedules/program/pricing_shape.hpp"
-#include "tools/options/jobs/job_arguments.hpp"
-#include "tools/options/network_argument.hpp"
+#include "sim/prediction/memory_fit.hpp"
+#include "tools/options/job_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/options/precision_argument.hpp"
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {
+
+/// The network that `--network` names. Keys of its configuration that nobody reads, though what the network computes
+/// could depend on them, are noted (tools/terminal/notes.hpp). Throws `Error` for what cannot be read.
+Network network_argument(const std::string& name_or_path);
+
+/// What --precision may be.
+inline constexpr std::array<std::string_view, 7> kPrecisionNames{"mixed",     "single", "fp8",  "fp8-current",
+                                                                 "fp8-block", "mxfp8",  "nvfp4"};
+
+/// What `--precision` says of matrix products: bf16, unless it is the name of another format.
+MatrixFormat matrix_format_of(const std::string& precision);
+/// "single", or "mixed" and names of formats; empty: single on the cluster "host", mixed elsewhere. Throws `Error` for
+/// anything else.
+Precision precision_of(const std::string& name, const std::string& cluster);
 
 /// Options for what actions cost and how much memory there is: abstract units, a network on a cluster, or a profile.
 struct CostArguments {
@@ -66,5 +83,19 @@ SearchGoal search_goal(const CostArguments& arguments, const CostSource& source,
 
 /// `network` as it will be cut: "finest" also cuts inside residual blocks.
 Network network_to_cut(const std::string& partition, const Network& network);
+
+/// The value of `--memory-limit`, in bytes or in stashes or abstract units. Throws `Error` when `text` is neither empty
+/// nor a number that is at least 0.
+MemoryLimit parse_memory_limit(const std::string& text, bool in_bytes);
+
+/// The same, in what `costs` count memory in. Throws `Error` when `text` is neither empty nor a number.
+MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs);
+
+/// Which part of 1/p of the model a stash of one stage belongs to; abstract memory per device is in these already.
+double stash_share(const Schedule& schedule, const CostArguments& arguments);
+
+/// The limit of `arguments` for a run of `schedule`, where not in bytes: in stashes of 1/p of the model, with
+/// `per_stage` of one stage. Throws `Error` when it is no number.
+MemoryLimit parse_memory_limit(const CostArguments& arguments, const StageCosts& costs, const Schedule& schedule);
 
 }  // namespace plumb

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +11,22 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/options/choice.hpp"
+#include "models/ground/error.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
+
+/// The enumerator whose name is `name`; `names` are in the order of the enumerators.
+/// Throws `Error("unknown WHAT 'name' ...")` with the nearest one.
+template <class Enum, std::size_t N>
+Enum enumerator(const std::array<std::string_view, N>& names, std::string_view what, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw_unknown(what, name, names);
+  return static_cast<Enum>(found - names.begin());
+}
+
+/// Declares the options for the files of a command, where its help lists them; empty in a request, which has no files.
+using FileOptions = std::function<void()>;
 
 enum class OptionKind : std::uint8_t { kFlag, kText, kTexts, kWhole, kReal };
 

@@ -11,7 +11,6 @@
 #include "models/ground/text_file.hpp"
 #include "models/jobs/job_costs.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/network_argument.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {

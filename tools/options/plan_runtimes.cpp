@@ -11,7 +11,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
-#include "tools/options/precision_argument.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/schedule_arguments.hpp"
 
 namespace plumb {

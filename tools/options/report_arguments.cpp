@@ -29,6 +29,38 @@ void check_kind(std::string_view option, std::string_view extension, const std::
 
 }  // namespace
 
+OutputFiles& OutputFiles::add_to(OptionTable& parser, const std::string& name, const std::string& help) {
+  files_.push_back({.name = name.substr(0, name.find(','))});
+  parser.text(name, files_.back().path, "FILE", help);
+  return *this;
+}
+
+void OutputFiles::open() {
+  std::vector<std::string> paths;
+  for (const Named& each : files_) paths.push_back(each.path);
+  check_distinct_outputs(paths);
+  for (Named& each : files_) {
+    if (!each.path.empty()) each.file.emplace(each.path);
+  }
+}
+
+const std::string& OutputFiles::path(std::string_view name) const {
+  return std::ranges::find(files_, name, &Named::name)->path;
+}
+
+OutputFile* OutputFiles::file(std::string_view name) {
+  const auto found = std::ranges::find(files_, name, &Named::name);
+  return found->file ? &*found->file : nullptr;
+}
+
+void OutputFiles::finish(std::string_view name, const std::function<std::string()>& make) {
+  if (OutputFile* const to = file(name)) to->finish(make());
+}
+
+bool OutputFiles::take_standard_output() const {
+  return std::ranges::any_of(files_, [](const Named& each) { return each.path == "-"; });
+}
+
 ReportArguments::ReportArguments() : files(report_formats().size()) {}
 
 void ReportArguments::add_to(OptionTable& parser) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <deque>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +17,33 @@ namespace plumb {
 /// Said to who asks a command for a PNG that has SVG only.
 inline constexpr std::string_view kNoPng =
     "diagrams are written as SVG; for PNG convert one: `rsvg-convert -z 2 a.svg -o a.png`";
+
+/// The files that a command writes, each with the option that names it: declared with the others, opened before the
+/// work that fills them.
+class OutputFiles {
+ public:
+  /// Declares `name`; this object must outlive the parsing.
+  OutputFiles& add_to(OptionTable& parser, const std::string& name, const std::string& help);
+  /// Throws `Error` when a file that was asked for cannot be written, or two are the same.
+  void open();
+  /// The path that was given for the option; empty: none.
+  const std::string& path(std::string_view name) const;
+  /// The opened file; null where none was asked for.
+  OutputFile* file(std::string_view name);
+  /// Fills the file where it was asked for.
+  void finish(std::string_view name, const std::function<std::string()>& make);
+  /// Whether standard output belongs to one of them, so that nothing else may be printed there.
+  bool take_standard_output() const;
+
+ private:
+  struct Named {
+    std::string name;  ///< "output"
+    std::string path{};
+    std::optional<OutputFile> file{};
+  };
+
+  std::deque<Named> files_;  ///< the table has the addresses of their paths
+};
 
 /// Options for the files that a timeline is written to: `--json FILE` and one option per row of the report table.
 struct ReportArguments {

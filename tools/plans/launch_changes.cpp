@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
-#include "tools/plans/launch_check.hpp"
+#include "tools/plans/plan_commands.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/launches/read_launch.hpp"
-#include "tools/options/plan_search_arguments.hpp"
+#include "tools/options/plan_question.hpp"
 #include "tools/plans/plan_commands.hpp"
 
 namespace plumb {

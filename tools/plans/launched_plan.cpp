@@ -5,8 +5,8 @@
 
 #include "models/jobs/layer_recompute.hpp"
 #include "sim/prediction/predict.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/launch_arguments.hpp"
-#include "tools/options/memory_limit_argument.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/tables/launch_text.hpp"
 #include "tools/terminal/quantity_text.hpp"

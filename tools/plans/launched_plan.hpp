@@ -7,7 +7,7 @@
 #include "models/launches/read_launch.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/timeline/timeline.hpp"
-#include "tools/options/plan_search_arguments.hpp"
+#include "tools/options/plan_question.hpp"
 
 namespace plumb {
 

@@ -6,11 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "models/launches/launch.hpp"
 #include "models/launches/read_launch.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
-#include "tools/options/plan_search_arguments.hpp"
+#include "tools/options/plan_question.hpp"
 
 namespace plumb {
+
+/// `launch` is what a launch of `plan` is read back as. Throws `Error` with the first thing that it says otherwise than
+/// `plan` was priced: what the system's own settings cannot express.
+void check_launch(const LaunchJob& launch, const PlanQuestion& question, const SimulatedPlan& plan);
 
 /// How the answer is shown.
 struct PlanShown {

@@ -6,7 +6,7 @@
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/timeline/memory_need.hpp"
 #include "sim/timeline/timeline.hpp"
-#include "tools/options/plan_search_arguments.hpp"
+#include "tools/options/plan_question.hpp"
 
 namespace plumb {
 

@@ -1,17 +1,25 @@
 #include "tools/plans/plan_search_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <vector>
 
+#include "models/ground/error.hpp"
+#include "models/ground/text_stream.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "models/kernels/rates_text.hpp"
 #include "models/pricing/profiled_network.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "schedules/document/schedule.hpp"
+#include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_front.hpp"
+#include "tools/formats/schedule_guide.hpp"
+#include "tools/plans/launch_changes.hpp"
 #include "tools/plans/plan_figures.hpp"
+#include "tools/reports/report_html.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -382,6 +390,171 @@ std::string nothing_fits_text(const PlanAnswer& answer) {
          bytes_text(closest.excess_bytes) + " (" + std::to_string(closest.excess_bytes) + " bytes)" +
          (closest.plan.schedule.empty() ? "; no order of the work helps, expected more devices or more memory in each"
                                         : "");
+}
+
+namespace {
+
+/// The part of a guide that begins with `title`, with the line end before it; empty where there is none.
+std::string guide_part(const std::string& guide, std::string_view title) {
+  const std::size_t begin = guide.find("\n" + std::string(title));
+  if (begin == std::string::npos) return {};
+  const std::size_t end = guide.find("\n\n", begin + 1);
+  return guide.substr(begin, end == std::string::npos ? end : end + 1 - begin);
+}
+
+std::string guide_of(const SimulatedPlan& best, const std::vector<LayerCounts>& stages, const PlanShown& shown) {
+  std::vector<std::int64_t> decoders;
+  for (const LayerCounts& stage : stages) decoders.push_back(static_cast<std::int64_t>(stage.decoders));
+  try {
+    const std::string written = shown.written ? "" : "  # after -o " + shell_word(shown.document);
+    return schedule_guide(best.schedule, decoders,
+                          "plumbline convert " + shell_word(shown.document) + " schedule.csv" + written);
+  } catch (const Error& error) {
+    return "\nPyTorch (torch.distributed.pipelining)\n  no: " + std::string(error.what()) + "\n";
+  }
+}
+
+/// The launch for the system that the plan is for, or why there is none.
+void add_launch(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown, TextStream& out) {
+  const auto command = launch_command(question, best);
+  if (!command) return;
+  if (shown.said) {
+    const PlanCommand changes = launch_changes_text(*shown.said, question, best);
+    out << "\n" << question.runtime->title << ": change in " << shown.said->settings.source() << "\n";
+    out << (changes.refused.empty() ? changes.text : "  no: " + changes.refused + "\n");
+    if (changes.refused.empty() || !command->refused.empty()) return;
+  }
+  out << "\n" << question.runtime->title << (question.runtime->name == "megatron" ? "" : "'s configuration") << "\n";
+  if (!command->refused.empty()) {
+    out << "  no: " << command->refused << "\n";
+    return;
+  }
+  out << command->text << (command->text.ends_with('\n') ? "" : "\n");
+  if (!command->note.empty()) out << "# " << command->note << "\n";
+}
+
+/// What DeepSpeed's configuration cannot say, because the model's own code does.
+void add_pipeline_module(const PipelinePlan& plan, TextStream& out) {
+  const std::int64_t again = plan.parallelism.recompute == ActivationRecompute::kFull ? 1 : 0;
+  out << "  model = PipelineModule(layers, num_stages=" << plan.places << ", partition_method=\"type:transformer\", "
+      << "activation_checkpoint_interval=" << again << ")  # the class of the decoder layers\n";
+}
+
+void add_megatron(const PlanQuestion& question, const SimulatedPlan& best, TextStream& out) {
+  const PlanCommand command = megatron_command(question, best);
+  out << "\nMegatron-LM\n" << (command.refused.empty() ? command.text : "  no: " + command.refused) << "\n";
+  if (!command.note.empty()) out << "# " << command.note << "\n";
+}
+
+}  // namespace
+
+std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, const PlanShown& shown) {
+  const PipelinePlan& plan = best.score.plan;
+  const std::string_view name = question.runtime == nullptr ? "" : question.runtime->name;
+  const std::vector<LayerCounts> stages = layer_counts(question.network, plan.partition);
+  const std::string guide = guide_of(best, stages, shown);
+  TextStream out;
+  out << plan.schedule << ": " << plan.places << " devices, " << plan.partition.num_stages() << " stages, "
+      << plan.microbatches << " microbatches\n";
+  const bool torch = name == "pytorch" || name == "torchtitan";
+  if (torch || name.empty()) out << guide_part(guide, "PyTorch");
+  if (name.empty()) add_megatron(question, best, out);
+  add_launch(question, best, shown, out);
+  if (name == "deepspeed" && !shown.said) add_pipeline_module(plan, out);
+  if (torch || name.empty()) out << guide_part(guide, "Transfers");
+  const Parallelism& job = plan.parallelism;
+  out << "\nDevice mesh (PyTorch init_device_mesh): pp " << plan.length() << ", dp " << job.data
+      << (plan.shares.empty()
+              ? ""
+              : ", " + std::to_string(plan.copies()) + " copies that take " + shares_text(plan) + " microbatches")
+      << (job.context > 1 ? ", cp " + std::to_string(job.context) : "") << ", tp " << tensor_text(plan)
+      << (job.expert > 1 ? "; experts over " + std::to_string(job.expert) + " of dp x cp x tp" : "") << "\n";
+  return out.str();
+}
+
+namespace {
+
+constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{"filling the pipeline",
+                                                                    "draining the pipeline",
+                                                                    "waiting for other devices",
+                                                                    "link latency",
+                                                                    "link bandwidth",
+                                                                    "links that are busy",
+                                                                    "collectives and updates",
+                                                                    "copies to and from other memory",
+                                                                    "the runtime",
+                                                                    "devices of which nothing is known"};
+
+/// Mean over devices that do something, in nanoseconds of one update.
+template <class Figure>
+double mean(const Timeline& timeline, Figure figure) {
+  double sum = 0;
+  double devices = 0;
+  for (const DeviceSummary& device : timeline.devices) {
+    if (device.busy == 0) continue;
+    sum += static_cast<double>(figure(device));
+    ++devices;
+  }
+  const auto per_update = static_cast<double>(timeline.base.ticks_per_ns * std::max<std::int64_t>(1, timeline.updates));
+  return devices > 0 ? sum / devices / per_update : 0;
+}
+
+}  // namespace
+
+std::string why_slower(const Timeline& best, const Timeline& other) {
+  std::vector<std::pair<double, std::string>> terms;
+  const auto add = [&](auto figure, std::string_view what) {
+    terms.emplace_back(mean(other, figure) - mean(best, figure), what);
+  };
+  add([](const DeviceSummary& device) { return device.useful; }, "computing");
+  add([](const DeviceSummary& device) { return device.busy - device.useful; }, "recomputing");
+  for (std::size_t cause = 0; cause < kIdleCauseCount; ++cause) {
+    add([&](const DeviceSummary& device) { return device.idle_causes[cause]; }, kCauseTexts[cause]);
+  }
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
+  const double slower = static_cast<double>(to_ns(other.step_time, other.base) - to_ns(best.step_time, best.base));
+  std::string text =
+      time_text(std::llround(std::abs(slower))) + (slower < 0 ? " faster" : " slower") + "; per device on average";
+  std::size_t shown = 0;
+  for (const auto& [ns, what] : terms) {
+    const auto whole = std::llround(ns);
+    if (whole == 0 || std::abs(ns) < 0.02 * std::abs(slower) || shown == 4) continue;
+    text += std::string(shown++ == 0 ? ": " : ", ") + (whole > 0 ? "+" : "-") + time_text(std::abs(whole)) + " " + what;
+  }
+  return text;
+}
+
+std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
+  std::vector<Timeline> timelines;
+  for (const ScoredPlan& score : answer.best) {
+    const SimulatedPlan plan = simulate_plan(score.plan, question.job.price);
+    const PreparedRun run = placed_run(shown_schedule(score.plan, plan.stages), plan.stages);
+    Timeline timeline = predict(run, {}, run.rules.simulation(run.schedule));
+    fill_needs(question, score.plan, timeline);
+    timeline.schedule = plan.schedule.name;
+    timeline.machine = question.network.name + " on " + question.cluster.name + ", layers " +
+                       to_string(score.plan.partition) + "; " + rates_text(question.used_rates());
+    timelines.push_back(std::move(timeline));
+  }
+  HtmlReport report{.title = "Plan of " + question.network.name + " on " + question.cluster.name};
+  report.note =
+      "The best " + std::to_string(timelines.size()) + " plans of different kinds, of " +
+      std::to_string(answer.simulated) + " simulated. The first one is " +
+      (answer.exhausted      ? "proved optimal."
+       : answer.unpriced > 0 ? "not proved optimal: the limit cut the search short."
+                             : "not proved optimal: at most " + percent_text(answer.gap()) + " less is possible.");
+  for (std::size_t at = 0; at < timelines.size(); ++at) {
+    HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
+    section.note = need_text(plan_need(question, answer.best[at])) + "; " + cost_line(question, answer.best[at]);
+    const std::string stale = staleness_line(question, answer.best[at].plan);
+    if (!stale.empty())
+      section.note += "; step " + time_text(answer.best[at].step_ns) + " in the steady state, " + stale;
+    if (at > 0) section.note += "; " + why_slower(timelines[0], timelines[at]);
+    section.first = &timelines[at];
+    report.sections.push_back(std::move(section));
+  }
+  return html_report(report);
 }
 
 }  // namespace plumb

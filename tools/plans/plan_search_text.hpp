@@ -7,7 +7,8 @@
 #include "sim/plan_search/pipeline_plan.hpp"
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/prices/layer_prices.hpp"
-#include "tools/options/plan_search_arguments.hpp"
+#include "sim/timeline/timeline.hpp"
+#include "tools/options/plan_question.hpp"
 #include "tools/plans/plan_commands.hpp"
 
 namespace plumb {
@@ -37,5 +38,13 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, 
 
 /// {"format": "plumbline-plan-search", "version": 1, ...}.
 std::string plan_answer_json(const PlanQuestion& question, const PlanAnswer& answer, const PlanShown& shown);
+
+/// The best plans of `answer` on one page: their figures side by side, every timeline, each compared with the best one,
+/// and why it is slower.
+std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer);
+
+/// Where the time of `other` goes that `best` does not need, per device on average: computing, recomputing, each cause
+/// of waiting; largest first.
+std::string why_slower(const Timeline& best, const Timeline& other);
 
 }  // namespace plumb

@@ -3,6 +3,8 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,12 +15,12 @@
 #include "models/ground/error.hpp"
 #include "models/ground/given_files.hpp"
 #include "models/ground/memory_reuse.hpp"
+#include "sim/timeline/timeline.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tools/ask/ask.hpp"
 #include "tools/ask/asked.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/ask/simulate_question.hpp"
-#include "tools/python/columns.hpp"
 #include "tools/python/line_picture.hpp"
 #include "tools/reports/report_palette.hpp"
 #include "tools/reports/reports.hpp"
@@ -28,6 +30,74 @@ namespace plumb {
 namespace {
 
 namespace py = pybind11;
+
+/// The spans of a timeline, one array per member, in the order of `Timeline::spans`. Times are nanoseconds.
+struct SpanColumns {
+  std::vector<std::int32_t> device;
+  std::vector<std::int8_t> lane;  ///< index into `kLaneNames`
+  std::vector<std::int8_t> op;    ///< index into `kOpNames`
+  std::vector<std::int32_t> stage;
+  std::vector<std::int32_t> microbatch;
+  std::vector<std::int64_t> start_ns;
+  std::vector<std::int64_t> end_ns;
+};
+
+/// The memory curves of a timeline, one array per member, by device, then time: from `time_ns` on, `bytes` of one class
+/// are alive on the device.
+struct MemoryColumns {
+  std::vector<std::int32_t> device;
+  std::vector<std::int64_t> time_ns;
+  std::vector<std::int8_t> memory_class;  ///< index into `kMemoryClassNames`
+  std::vector<std::int64_t> bytes;
+};
+
+/// What devices hold where bytes are not known, one array per member, by device, then time: from `time_ns` on, `amount`
+/// stashes of 1/p of the model.
+struct StashColumns {
+  std::vector<std::int32_t> device;
+  std::vector<std::int64_t> time_ns;
+  std::vector<double> amount;
+};
+
+SpanColumns span_columns(const Timeline& timeline) {
+  SpanColumns columns;
+  for (const Span& span : timeline.spans) {
+    columns.device.push_back(static_cast<std::int32_t>(span.device));
+    columns.lane.push_back(static_cast<std::int8_t>(span.lane));
+    columns.op.push_back(static_cast<std::int8_t>(span.action.op));
+    columns.stage.push_back(static_cast<std::int32_t>(span.action.stage));
+    columns.microbatch.push_back(static_cast<std::int32_t>(span.action.microbatch));
+    columns.start_ns.push_back(to_ns(span.start, timeline.base));
+    columns.end_ns.push_back(to_ns(span.end, timeline.base));
+  }
+  return columns;
+}
+
+MemoryColumns memory_columns(const Timeline& timeline) {
+  MemoryColumns columns;
+  for (std::size_t device = 0; device < timeline.memory.ends.size(); ++device) {
+    for (const MemoryPoint& point : timeline.memory.of(device)) {
+      columns.device.push_back(static_cast<std::int32_t>(device));
+      columns.time_ns.push_back(to_ns(point.time(), timeline.base));
+      columns.memory_class.push_back(static_cast<std::int8_t>(point.cls()));
+      columns.bytes.push_back(point.bytes());
+    }
+  }
+  return columns;
+}
+
+StashColumns stash_columns(const Timeline& timeline) {
+  const StashCurves& curves = timeline.stashes;
+  StashColumns columns;
+  for (std::size_t device = 0; device < curves.devices.size(); ++device) {
+    for (const StashPoint& point : curves.devices[device]) {
+      columns.device.push_back(static_cast<std::int32_t>(device));
+      columns.time_ns.push_back(to_ns(point.time, timeline.base));
+      columns.amount.push_back(point.amount * curves.share);
+    }
+  }
+  return columns;
+}
 
 /// One array of a struct of arrays, which it keeps alive. Python reads it through the buffer protocol.
 struct Column {

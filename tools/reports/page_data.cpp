@@ -34,7 +34,7 @@ Json titles(const std::array<std::string_view, n>& names, const std::array<std::
   return by_name;
 }
 
-/// The comparison of a section with two runs; null for one.
+/// Returns the comparison of a section with two runs; null for one.
 Json comparison(const HtmlSection& section) {
   return section.second == nullptr ? Json() : Json::parse(section_comparison(section));
 }

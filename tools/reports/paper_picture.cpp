@@ -16,14 +16,14 @@ namespace plumb {
 namespace {
 
 constexpr double kPaperUsualCm = 16;
-constexpr double kPaperLeft = 44;  ///< of the time axis
+constexpr double kPaperLeft = 44;  ///< left end of the time axis
 constexpr double kPaperRight = 6;
 constexpr double kPaperRow = 13;
 constexpr double kPaperRowStep = 15;
 constexpr double kPaperHead = 26;  ///< above the first row
 constexpr double kPaperHair = 0.3;
 constexpr double kPaperText = 7;
-constexpr double kDigitWidth = 0.556;  ///< of Helvetica, in units of its size
+constexpr double kDigitWidth = 0.556;  ///< width of a digit of Helvetica, in units of its size
 constexpr double kPaperLine = 10;      ///< from one line of legend or caption to the next
 
 class PaperPicture {
@@ -153,7 +153,7 @@ class PaperPicture {
   PaperCanvas& canvas_;
   double width_;
   double scale_;
-  double height_;  ///< of the upper edge; what is drawn goes down from there
+  double height_;  ///< height of the upper edge; what is drawn goes down from there
   std::vector<std::string> caption_;
   std::set<Op> ops_;
   std::set<std::size_t> causes_;

@@ -26,7 +26,7 @@ struct PaperPoint {
 
 struct PaperBox {
   double x = 0;
-  double y = 0;  ///< of the lower edge
+  double y = 0;  ///< height of the lower edge
   double width = 0;
   double height = 0;
 };
@@ -46,10 +46,10 @@ class PaperCanvas {
   virtual void text(const PaperPoint& at, double size, std::string_view words, std::string_view colour) = 0;
 };
 
-/// The compute lanes: a row per device, a box per action with its microbatch where it fits, idle time hatched by cause,
-/// a time axis, a legend and the caption. 16 cm wide without a style. Letters are taken to be as wide as Helvetica's.
-/// What is narrower than a hair is merged, so that a timeline of any length gives a picture of bounded size. Returns
-/// the part of the plane that the picture takes.
+/// Returns the compute lanes: a row per device, a box per action with its microbatch where it fits, idle time hatched
+/// by cause, a time axis, a legend and the caption. 16 cm wide without a style. Letters are taken to be as wide as
+/// Helvetica's. What is narrower than a hair is merged, so that a timeline of any length gives a picture of bounded
+/// size. Returns the part of the plane that the picture takes.
 PaperBox draw_on_paper(const Timeline& timeline, const PictureStyle& style, PaperCanvas& canvas);
 
 }  // namespace plumb

@@ -12,7 +12,7 @@ namespace {
 
 using BarPart = PictureSpan::Part;
 
-/// Spans of one device and lane, by start; partners of overlapped pairs get the interval of the pair.
+/// Returns the spans of one device and lane, by start; partners of overlapped pairs get the interval of the pair.
 std::vector<PictureSpan> drawn_spans(const Timeline& timeline, std::span<const std::size_t> indices) {
   std::vector<PictureSpan> drawn;
   drawn.reserve(indices.size());
@@ -95,7 +95,7 @@ class ValueSources {
     }
   }
 
-  /// The span that `reader` has its value from, if that came from another span over a device's edge.
+  /// Returns the span that `reader` has its value from, if that came from another span over a device's edge.
   std::optional<std::size_t> source(const Span& reader) const {
     const bool downward = is_downward(reader.action.op);
     PictureValue key = made_by(reader.action, static_cast<std::int64_t>(reader.action.microbatch), downward);

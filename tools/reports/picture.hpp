@@ -25,7 +25,7 @@ struct PictureSpan {
 struct PictureRow {
   DeviceId device{};
   Lane lane = Lane::kCompute;
-  Op op{};           ///< of all its spans, in the transfer lane
+  Op op{};           ///< op of all its spans, in the transfer lane
   int overflow = 0;  ///< 0 for the first row of its name
   std::vector<PictureSpan> spans;
 

@@ -132,7 +132,7 @@ void append_strokes(std::string_view text, double right, double up, std::vector<
   }
 }
 
-/// How many bytes the code point that begins with `first` has, and its bits there; none: 0 bytes.
+/// Returns how many bytes the code point that begins with `first` has, and its bits there; none: 0 bytes.
 std::pair<std::size_t, char32_t> first_bits(unsigned char first) {
   if (first < 0x80U) return {1, first};
   if ((first & 0xE0U) == 0xC0U) return {2, first & 0x1FU};

@@ -22,18 +22,21 @@ struct StrokePoint {
 struct StrokeLetter {
   char base = 0;                     ///< an ASCII letter that is drawn first; 0: none
   std::vector<StrokePoint> strokes;  ///< x from the left; from the middle of the base, if there is one
-  double width = 0;                  ///< of the strokes, where there is no base
+  double width = 0;                  ///< width of the strokes, where there is no base
 
   bool is_known() const { return base != 0 || !strokes.empty(); }
 };
 
-/// A letter of Latin-1, a Greek one, or one of a few signs beyond ASCII. `is_known()` says whether it is one of them.
+/// Returns a letter of Latin-1, a Greek one, or one of a few signs beyond ASCII. `is_known()` says whether it is one of
+/// them.
 StrokeLetter stroke_letter(char32_t letter);
 
-/// The letter in the encoding of PDF for the font Helvetica (WinAnsiEncoding, ISO 32000-1, Annex D.2); 0: it has none.
+/// Returns the letter in the encoding of PDF for the font Helvetica (WinAnsiEncoding, ISO 32000-1, Annex D.2); 0: it
+/// has none.
 char win_ansi_letter(char32_t letter);
 
-/// The letter in the font Symbol's own encoding (ISO 32000-1, Annex D.5), for Greek and some signs; 0: it has none.
+/// Returns the letter in the font Symbol's own encoding (ISO 32000-1, Annex D.5), for Greek and some signs; 0: it has
+/// none.
 char symbol_letter(char32_t letter);
 
 /// Says which of the letters a picture could not show, if there are any. `format`: as in "PDF".

@@ -10,14 +10,14 @@ struct PlotSeries {
   std::string name;
   std::vector<double> x;         ///< ascending
   std::vector<double> y;         ///< NaN leaves a gap
-  std::vector<double> low = {};  ///< of a band around y; empty: none
+  std::vector<double> low = {};  ///< lower edge of a band around y; empty: none
   std::vector<double> high = {};
   std::size_t colour = 0;  ///< into kPlotColours, modulo its size
   bool dashed = false;
-  bool points = false;  ///< a dot at every value ...
-  bool line = true;     ///< ... and none between them where this is false
+  bool points = false;  ///< whether there is a dot at every value
+  bool line = true;     ///< whether there is a line between the values
   bool region = false;  ///< what lies below is filled
-  /// Of every value: what its dot is called, and where a click on it leads. Empty: the name of the series; nowhere.
+  /// Name of every value's dot, and where a click on it leads. Empty: the name of the series; nowhere.
   std::vector<std::string> names = {};
   std::vector<std::string> links = {};
 };

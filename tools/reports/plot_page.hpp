@@ -33,8 +33,8 @@ struct PlotPage {
   std::vector<PlotCard> cards;
 };
 
-/// The page as one HTML file that needs no network: diagrams to zoom into and to read values from, lines to hide.
-/// Same input, same bytes out.
+/// Returns the page as one HTML file that needs no network: diagrams to zoom into and to read values from, lines to
+/// hide. Same input, same bytes out.
 std::string html_plots(const PlotPage& page);
 
 }  // namespace plumb

@@ -53,7 +53,7 @@ struct Scale {
     if (logarithmic || least != 0) least -= margin;
   }
 
-  /// Values that get a line across the plot.
+  /// Returns the values that get a line across the plot.
   std::vector<double> ticks() const {
     std::vector<double> values;
     if (!logarithmic) {
@@ -124,7 +124,7 @@ class PlotPicture {
   }
 
  private:
-  /// Of the letters of the note: smaller where it would run out of the picture.
+  /// Returns the size of the note's letters: smaller where it would run out of the picture.
   double note_size() const {
     constexpr double kUsual = 13;
     constexpr double kNoteLetterWidth = 0.5;  // of the size, on average
@@ -155,7 +155,7 @@ class PlotPicture {
         plot_.y.title);
   }
 
-  /// Places of `values` by `x`; values that an axis cannot show end a run.
+  /// Returns the places of `values` by `x`; values that an axis cannot show end a run.
   std::vector<std::string> runs(const std::vector<double>& x, const std::vector<double>& values) const {
     std::vector<std::string> paths;
     bool open = false;
@@ -216,7 +216,7 @@ class PlotPicture {
     double top = 0;
     double begin = 0;
     double width = 0;
-    double height = 0;  ///< of the text's base line
+    double height = 0;  ///< height of the text's base line
 
     bool hides(double x, double y) const {
       return x > begin - 8 && x < begin + width + 8 && y > height - 18 && y < height + 9;
@@ -258,7 +258,7 @@ class PlotPicture {
     if (linked) body_ += "</g>\n";
   }
 
-  /// What a series looks like, for the legend.
+  /// Returns what a series looks like, for the legend.
   static std::string sample(const PlotSeries& series, double left, double middle) {
     if (!series.line) {
       return "<circle fill=\"" + colour(series) + "\" r=\"3.6\" cx=\"" + px(left + 10) + "\" cy=\"" + px(middle) +

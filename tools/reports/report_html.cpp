@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// Spans and points of memory curves of all runs.
+/// Returns the spans and points of memory curves of all runs.
 std::size_t entries(const HtmlReport& report) {
   std::size_t count = 0;
   for (const HtmlSection& section : report.sections) {

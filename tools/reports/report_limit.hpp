@@ -22,7 +22,7 @@ inline constexpr ReportLimit kTraceLimit{"trace", 4'000'000, "--csv"};
 /// Throws `Error` when there are more than the limit. `at_least`: there may be even more.
 void check_report(const ReportLimit& limit, std::size_t count, bool at_least = false);
 
-/// Spans that a run of the schedule has at the least: one for every pass. At most 2^53.
+/// Returns the spans that a run of the schedule has at the least: one for every pass. At most 2^53.
 std::int64_t least_spans(const Schedule& schedule);
 
 }  // namespace plumb

@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// Letters of one of the fonts as a string of a PDF.
+/// Returns the letters of one of the fonts as a string of a PDF.
 std::string pdf_string(std::string_view letters) {
   std::string text = "(";
   for (const char letter : letters) {
@@ -103,7 +103,7 @@ class PdfCanvas final : public PaperCanvas {
 
   const std::u32string& missing() const { return missing_; }
 
-  /// The file, with what was drawn so far. `covered`: what is shown of the plane.
+  /// Returns the file, with what was drawn so far. `covered`: what is shown of the plane.
   std::string document(const PaperBox& covered, std::string_view title) const {
     constexpr std::size_t kFirstPattern = 7;
     std::string patterns;
@@ -144,7 +144,7 @@ class PdfCanvas final : public PaperCanvas {
     return point(box.x, box.y) + ' ' + point(box.width, box.height) + " re f\n";
   }
 
-  /// A tile with a stripe, turned by 45 degrees.
+  /// Returns a tile with a stripe, turned by 45 degrees.
   static std::string pattern(std::size_t cause) {
     const std::string tile =
         fill_colour(kPaperLane) + "0 0 3.5 3.5 re f\n" + fill_colour(kIdleColours[cause]) + "0 0 1 3.5 re f\n";

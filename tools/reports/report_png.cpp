@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <agg2/agg_conv_stroke.h>
@@ -15,26 +19,75 @@
 #include <agg2/agg_renderer_scanline.h>
 #include <agg2/agg_scanline_u.h>
 #include <agg2/agg_span_allocator.h>
+#include <zlib.h>
 
 #include "tools/reports/paper_picture.hpp"
 #include "tools/reports/picture_letters.hpp"
-#include "tools/reports/png_file.hpp"
 #include "tools/reports/report_palette.hpp"
 
 namespace plumb {
 namespace {
 
+constexpr std::size_t kPixelBytes = 3;
+constexpr unsigned char kDifferenceFromAbove = 2;  ///< a filter of the format; most rows of a drawing repeat
+
+std::string four_bytes(std::uint32_t value) {
+  return {static_cast<char>(value >> 24U), static_cast<char>(value >> 16U & 255U),
+          static_cast<char>(value >> 8U & 255U), static_cast<char>(value & 255U)};
+}
+
+std::string chunk(std::string_view type, std::string_view data) {
+  const std::string body = std::string(type) + std::string(data);
+  const auto sum = crc32_z(0, reinterpret_cast<const unsigned char*>(body.data()), body.size());
+  return four_bytes(static_cast<std::uint32_t>(data.size())) + body + four_bytes(static_cast<std::uint32_t>(sum));
+}
+
+/// The rows as they are packed: each begins with the number of its filter.
+std::vector<unsigned char> filtered(std::size_t width, std::span<const unsigned char> pixels) {
+  const std::size_t row = width * kPixelBytes;
+  std::vector<unsigned char> bytes;
+  bytes.reserve(pixels.size() + pixels.size() / row);
+  for (std::size_t at = 0; at < pixels.size(); ++at) {
+    if (at % row == 0) bytes.push_back(kDifferenceFromAbove);
+    bytes.push_back(static_cast<unsigned char>(pixels[at] - (at < row ? 0 : pixels[at - row])));
+  }
+  return bytes;
+}
+
+std::string packed(const std::vector<unsigned char>& bytes) {
+  uLongf size = compressBound(bytes.size());
+  std::string data(size, '\0');
+  if (compress2(reinterpret_cast<unsigned char*>(data.data()), &size, bytes.data(), bytes.size(), 6) != Z_OK) {
+    throw std::bad_alloc();  // nothing else can fail: there is room enough
+  }
+  data.resize(size);
+  return data;
+}
+
+/// Returns the bytes of a PNG file: `pixels` has three bytes (red, green, blue) for each, row by row from the top. The
+/// file says how large it is meant to be, so that documents show it at its size. Format: ISO/IEC 15948.
+std::string png_file(std::size_t width, std::size_t height, std::span<const unsigned char> pixels,
+                     double dots_per_inch) {
+  const std::string size =
+      four_bytes(static_cast<std::uint32_t>(width)) + four_bytes(static_cast<std::uint32_t>(height));
+  const std::string per_meter = four_bytes(static_cast<std::uint32_t>(std::lround(dots_per_inch / 0.0254)));
+  using namespace std::string_view_literals;
+  return "\x89PNG\r\n\x1a\n" + chunk("IHDR", size + std::string("\x08\x02\0\0\0"sv)) +
+         chunk("pHYs", per_meter + per_meter + '\1') + chunk("IDAT", packed(filtered(width, pixels))) +
+         chunk("IEND", "");
+}
+
 constexpr double kPointsPerInch = 72;
 constexpr double kUsualDots = 300;  ///< an inch
 constexpr double kMostDots = 64e6;
 
-// Of the strokes of letters, in units of their size: that of Helvetica's capitals; as wide as makes the mean letter as
-// wide as Helvetica's; how thick they are.
+// Sizes of the strokes of letters, in units of their size: that of Helvetica's capitals; as wide as makes the mean
+// letter as wide as Helvetica's; how thick they are.
 constexpr double kLetterHeight = 0.72;
 constexpr double kLetterWidth = 0.58;
 constexpr double kLetterStroke = 0.08;
 
-// Of letters beyond ASCII: in units of `StrokeLetter`, the height of a capital and what is free on either side.
+// Sizes of letters beyond ASCII, in units of `StrokeLetter`, the height of a capital and what is free on either side.
 constexpr double kUnitsHigh = 14;
 constexpr double kUnitsBeside = 2.6;
 
@@ -215,7 +268,7 @@ class PngCanvas final : public PaperCanvas {
   agg::scanline_u8 line_;
   agg::span_allocator<agg::rgba8> allocator_;
   agg::rgba8 colour_;
-  double size_ = 0;  ///< of the letters that are being drawn, in pixels
+  double size_ = 0;  ///< size of the letters that are being drawn, in pixels
   std::u32string missing_;
 };
 

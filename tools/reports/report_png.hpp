@@ -8,12 +8,12 @@
 
 namespace plumb {
 
-/// The picture of `pdf_report` as PNG, for slides and documents that take no other: 300 dots an inch, fewer where
-/// that would be more than 64 million. Its letters are strokes that come with AGG, the library that draws it, so it
-/// needs no fonts. Throws `Error` in a program that was built without it (`why_no_png`).
+/// Returns the picture of `pdf_report` as PNG, for slides and documents that take no other: 300 dots an inch, fewer
+/// where that would be more than 64 million. Its letters are strokes that come with AGG, the library that draws it, so
+/// it needs no fonts. Throws `Error` in a program that was built without it (`why_no_png`).
 std::string png_report(const Timeline& timeline, const PictureStyle& style = {});
 
-/// Why this program writes no PNG; empty: it does.
+/// Returns why this program writes no PNG; empty: it does.
 std::string_view why_no_png();
 
 }  // namespace plumb

@@ -22,13 +22,13 @@ namespace plumb {
 namespace {
 
 constexpr double kUsualWidth = 1280;
-constexpr double kUnitsPerCm = 50;    ///< of a picture with a width: its smallest text then has 7 points
+constexpr double kUnitsPerCm = 50;    ///< units of a picture with a width: its smallest text then has 7 points
 constexpr double kNarrowWidth = 900;  ///< below it figures stand in a line of text
-constexpr double kGapBetween = 0.6;   ///< of neighbouring actions
+constexpr double kGapBetween = 0.6;   ///< gap of neighbouring actions
 constexpr double kCaptionSize = 13.5;
-constexpr double kChartLeft = 84;  ///< of the time axis
+constexpr double kChartLeft = 84;  ///< left end of the time axis
 constexpr double kChartRight = 28;
-constexpr double kChartTop = 96;  ///< of the first row, under one line of subtitle
+constexpr double kChartTop = 96;  ///< top of the first row, under one line of subtitle
 constexpr double kSubtitleSize = 14;
 constexpr double kSubtitleLine = 18;              ///< from one line to the next
 constexpr double kMostSubtitle = 100;             ///< characters of a line: right of it are figures
@@ -97,7 +97,7 @@ class SvgPicture {
            time_text(ns(timeline_.makespan)) + ", bubble " + percent_text(timeline_.bubble_fraction);
   }
 
-  /// What was run on what, in as many lines as it needs. A word that no line can hold is cut.
+  /// Returns what was run on what, in as many lines as it needs. A word that no line can hold is cut.
   std::vector<std::string> subtitle() const {
     std::string line = std::to_string(timeline_.devices.size()) + " devices · " +
                        std::to_string(timeline_.num_microbatches) + " microbatches";
@@ -266,7 +266,7 @@ class SvgPicture {
                         std::to_string(microbatch));
   }
 
-  /// Room that the longest microbatch number takes, in font sizes.
+  /// Returns the room that the longest microbatch number takes, in font sizes.
   double number_widths() const {
     return 0.62 *
                static_cast<double>(std::to_string(std::max<std::int64_t>(timeline_.num_microbatches - 1, 0)).size()) +
@@ -325,7 +325,7 @@ class SvgPicture {
   double width_;
   std::vector<PictureRow> rows_;
   std::vector<std::string> subtitle_;
-  double top_;  ///< of the first row
+  double top_;  ///< top of the first row
   std::map<DeviceId, std::set<std::pair<ReplicaId, StageId>>> holders_;
   std::set<Op> ops_seen_;
   std::set<std::size_t> idle_seen_;

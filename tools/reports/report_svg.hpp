@@ -7,9 +7,9 @@
 
 namespace plumb {
 
-/// The timeline as one SVG picture that needs nothing else: a row per device, a thin row for its transfers, idle
-/// time hatched, microbatch numbers where they fit. Follows the reader's light or dark theme.
-/// A timeline of any length gives a picture of bounded size: what is narrower than half a pixel is merged.
+/// Returns the timeline as one SVG picture that needs nothing else: a row per device, a thin row for its transfers,
+/// idle time hatched, microbatch numbers where they fit. Follows the reader's light or dark theme. A timeline of any
+/// length gives a picture of bounded size: what is narrower than half a pixel is merged.
 std::string svg_report(const Timeline& timeline, const PictureStyle& style = {});
 
 }  // namespace plumb

@@ -77,7 +77,7 @@ class TikzPicture {
            tex_time(time_text(ns(timeline_.makespan))) + "};\n";
   }
 
-  /// A time in plain TeX: the sign of micro is not in every font.
+  /// Returns a time in plain TeX: the sign of micro is not in every font.
   static std::string tex_time(std::string text) {
     if (const auto at = text.find("µ"); at != std::string::npos) {
       text.replace(at, std::string_view("µ").size(), "$\\mu$");

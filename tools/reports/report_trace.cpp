@@ -33,7 +33,7 @@ std::string padded(std::size_t number, std::size_t count) {
   return std::string(width > digits.size() ? width - digits.size() : 0, '0') + digits;
 }
 
-/// A row of the viewer. Names start with a digit because viewers sort them as text.
+/// Returns a row of the viewer. Names start with a digit because viewers sort them as text.
 std::string row_name(const PictureRow& row) {
   std::string name;
   switch (row.lane) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostSteps = 24;
 constexpr std::size_t kMostSpans = 1'000'000;
 
-/// A section for every step, of which one is chosen.
+/// Returns a section for every step, of which one is chosen.
 std::string page_of_run(const ReportedRun& run) {
   const std::string title = run.timeline().schedule;
   HtmlReport report{.title = title};

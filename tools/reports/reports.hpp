@@ -24,7 +24,7 @@ struct ReportLimit;
 /// One row of the table of report formats: a way to show a run, written by `--<name> FILE`.
 struct ReportFormat {
   std::string_view name;                        ///< also the option
-  std::string_view extension;                   ///< of its files
+  std::string_view extension;                   ///< extension of its files
   std::string_view summary;                     ///< one line for the help page
   std::string (*make)(const ReportedRun& run);  ///< the whole file; timelines must have spans
   const ReportLimit* limit = nullptr;           ///< null: shows any number of spans
@@ -32,8 +32,8 @@ struct ReportFormat {
   bool is_binary = false;                       ///< the file is no text
 };
 
-/// All formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}` and its row in reports.cpp. Pages
-/// with several runs: report_html.hpp.
+/// Returns all formats, in the order of the help page. Adding one: `report_<name>.{hpp,cpp}` and its row in
+/// reports.cpp. Pages with several runs: report_html.hpp.
 std::span<const ReportFormat> report_formats();
 
 }  // namespace plumb

@@ -10,7 +10,7 @@ namespace plumb {
 /// Fonts and the classes bg, lane, ink, dim, grid, axis, on-dark, on-light, for light and dark themes.
 extern const std::string_view kSvgStyle;
 
-/// A length with at most two digits after the decimal point.
+/// Returns a length with at most two digits after the decimal point.
 std::string px(double value);
 
 /// `text` for use in an attribute or between tags. Bytes that are no UTF-8 are shown as `printable` shows them.
@@ -22,7 +22,7 @@ std::string svg_rect(double left, double top, double width, double height, std::
 /// `<text ...>content</text>`, content escaped; `more` are further attributes.
 std::string svg_text(double left, double top, double size, std::string_view more, std::string_view content);
 
-/// The smallest of 1, 2, 5 times a power of ten that is at least `step`.
+/// Returns the smallest of 1, 2, 5 times a power of ten that is at least `step`.
 double nice_step(double step);
 
 }  // namespace plumb

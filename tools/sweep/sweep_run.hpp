@@ -8,12 +8,37 @@
 #include <vector>
 
 #include "models/ground/rational.hpp"
+#include "schedules/catalogue/registry.hpp"
 #include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/options/cost_arguments.hpp"
-#include "tools/options/sweep_grid.hpp"
+#include "tools/options/job_arguments.hpp"
 
 namespace plumb {
+
+/// One simulation of a sweep.
+struct SweepPoint {
+  std::string schedule;
+  ScheduleParams params;
+  std::string cost = {};          ///< abstract costs; empty: none
+  std::string memory_limit = {};  ///< empty: none
+  JobDegrees job = {};            ///< how stages are spread
+};
+
+/// What a sweep runs over.
+struct SweepRanges {
+  std::vector<std::string> schedules;
+  std::vector<std::int64_t> devices;
+  std::vector<std::int64_t> chunks;
+  std::vector<std::int64_t> microbatches;
+  std::vector<std::string> costs{""};
+  std::vector<std::string> memory_limits{""};
+  std::vector<JobDegrees> jobs{JobDegrees{}};
+};
+
+/// All combinations: costs outermost, then memory limits, jobs, schedules, devices, chunks, microbatches. `base` has
+/// what all share.
+std::vector<SweepPoint> sweep_grid(const SweepRanges& ranges, const ScheduleParams& base);
 
 /// What all simulations of a sweep share.
 struct SweepPlan {
@@ -75,5 +100,11 @@ struct SweepResult {
 /// order of the points, while later ones still run.
 void sweep_points(const std::vector<SweepPoint>& points, const SweepPlan& plan,
                   const std::function<void(SweepResult)>& take);
+
+/// Everything of `results` but the points and the timelines, as bytes for another process of the same program.
+std::string sweep_results_to_bytes(const std::vector<SweepResult>& results);
+
+/// Reads that. The points have only what a simulation finds out about them, the number of chunks.
+std::vector<SweepResult> sweep_results_from_bytes(std::string_view bytes);
 
 }  // namespace plumb

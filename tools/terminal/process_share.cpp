@@ -1,9 +1,18 @@
 #include "tools/terminal/process_share.hpp"
 
+#include <cstdlib>
+#include <string>
+
 #include "models/ground/error.hpp"
-#include "tools/terminal/mpi_job.hpp"
 
 namespace plumb {
+
+std::string mpi_job_size() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const char* size = std::getenv(name); size != nullptr) return size;
+  }
+  return "1";
+}
 
 ExitStatus run_in_job(const char* name, RunShared shared, const std::function<ExitStatus(const ProcessShare&)>& part) {
   const std::string size = mpi_job_size();

@@ -23,6 +23,10 @@ struct ProcessShare {
   bool is_first() const { return rank == 0; }
 };
 
+/// How many processes mpirun, or srun with PMI, has started together with this one, as they tell it in the environment;
+/// "1" without them.
+std::string mpi_job_size();
+
 /// Runs a command in all processes of the job that mpirun has started.
 using RunShared = ExitStatus (*)(const std::function<ExitStatus(const ProcessShare&)>& command);
 

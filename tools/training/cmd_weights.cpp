@@ -6,7 +6,6 @@
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
 #include "tools/command_line/parse_command_line.hpp"
-#include "tools/options/choice.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/quantity_text.hpp"

@@ -4,16 +4,75 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "models/import/load_network.hpp"
-#include "tools/options/jobs/lora_arguments.hpp"
+#include "tools/options/job_arguments.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/training/final_evaluation.hpp"
-#include "tools/training/stream_arguments.hpp"
-#include "tools/training/teacher_arguments.hpp"
+#include "trainer/plan/train_options.hpp"
+#include "trainer/run/translate.hpp"
+#include "trainer/stages/backend.hpp"
+#include "trainer/streams/stream_options.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {
+
+/// What the final weights of a run are tried on; 0: nothing besides what `observation.evaluation` says.
+struct FinalTrial {
+  std::int64_t held_out = 0;    ///< held-out samples for the last evaluation
+  std::int64_t translated = 0;  ///< held-out pairs to be translated word by word
+};
+
+/// A run, and how well its final weights translate where that was asked.
+struct TriedRun {
+  TrainResult result;
+  std::optional<Translation> translation;
+};
+
+/// Trains; the last evaluation of the result is then on `trial.held_out` samples. Throws `Error` when fewer are held
+/// out, and what training throws.
+TriedRun train_and_try(TrainOptions options, const FinalTrial& trial);
+
+/// How a student learns from its teacher, in schedules that have one (tspipe).
+struct TeacherArguments {
+  std::optional<double> weight;
+  std::optional<double> temperature;
+  std::optional<double> decay;
+  std::string weights;  ///< that the teacher starts from; empty: those of its student
+
+  /// Declares the options, a group of their own; this object must outlive the parsing.
+  void add_to(OptionTable& parser);
+
+  /// Fills in the teacher of `options`, whose schedule and network (perhaps with adapters) are known. Throws `Error`
+  /// for options of a teacher where the schedule has none.
+  void apply(TrainOptions& options, bool adapters) const;
+};
+
+/// Options for the distribution of devices over GPUs, shared by `train` and `profile`.
+struct StreamArguments {
+  std::string mode;  ///< empty: accuracy
+  std::optional<std::int64_t> sms;
+  std::optional<std::int64_t> gpus;
+  std::optional<double> link_latency_us;
+  std::string link_bandwidth;
+  std::string product_table;
+  std::optional<std::int64_t> product_trials;
+  std::string attention;  ///< empty: own
+  std::string attention_table;
+  std::string convolutions;  ///< empty: own
+  std::string convolution_table;
+  std::optional<double> watchdog_s;
+  bool no_graphs = false;
+
+  /// Declares the options; this object must outlive the parsing.
+  void add_to(OptionTable& parser);
+
+  /// Throws `Error` for impossible values, and for options that do not apply to `backend` and this executor.
+  StreamOptions options(const Backend& backend, std::string_view executor) const;
+
+ private:
+  void check(const Backend& backend, std::string_view executor) const;
+};
 
 /// Options for the model and the data to train on, shared by `train` and `profile`.
 struct ModelArguments {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/training/final_evaluation.hpp"
+#include "tools/training/train_arguments.hpp"
 #include "trainer/train.hpp"
 
 namespace plumb {

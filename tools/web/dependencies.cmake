@@ -24,6 +24,6 @@ add_compile_definitions(BOOST_NO_CXX98_FUNCTION_BASE _LIBCPP_ENABLE_CXX17_REMOVE
 set(PLUMB_REPLACED
   ground/text_file.cpp ground/disk.cpp ground/huge_pages.cpp ground/memory_reuse.cpp ground/available_memory.cpp cluster/host.cpp
   launches/yaml_settings.cpp traces/readers/gzip.cpp traces/readers/nsys.cpp formats/schedule_program.cpp
-  terminal/output_file.cpp terminal/process_limits.cpp terminal/results_folder.cpp terminal/run_main.cpp terminal/terminal.cpp)
+  terminal/output_file.cpp terminal/results_folder.cpp terminal/run_main.cpp terminal/terminal.cpp)
 list(TRANSFORM PLUMB_REPLACED REPLACE "[.]" "[.]")
 list(TRANSFORM PLUMB_REPLACED APPEND "$")

@@ -7,10 +7,10 @@
 
 namespace plumb {
 
-/// The back ends of this build, in order of preference; "cpu" is always there.
+/// Returns the back ends of this build, in order of preference; "cpu" is always there.
 std::span<const Backend> backends();
 
-/// The back end called `name`. Throws `Error` with the nearest name.
+/// Returns the back end called `name`. Throws `Error` with the nearest name.
 const Backend& backend(std::string_view name);
 
 }  // namespace plumb

@@ -34,7 +34,7 @@ class CutSearch {
   void include(InstrIndex at) {
     InstrIndex& cut = cut_[device_of(at)];
     if (at < cut) return;
-    cut = at + (program_.instrs[at].action.overlaps_next ? 2U : 1U);
+    cut = unit_end(program_, at);
   }
 
   /// Includes whatever the included instrs wait for. Every instr is looked at once.
@@ -49,14 +49,12 @@ class CutSearch {
   }
 
   void include_sources(InstrIndex at) {
-    for (std::uint32_t i = program_.instrs[at].first_wait; i < program_.instrs[at + 1].first_wait; ++i) {
-      const Wait& wait = program_.waits[i];
-      if (is_for_collective(wait)) {
-        for (const InstrIndex member : program_.collectives[collective_of(wait)].members) include(member);
-      } else {
-        include(is_for_transfer(wait) ? program_.transfers[wait.via].issue : wait.source);
-      }
-    }
+    all_waits(program_, at, at + 1, [&](const Wait& wait) {
+      return all_sources(program_, wait, [&](InstrIndex source) {
+        include(source);
+        return true;
+      });
+    });
   }
 
   const Program& program_;

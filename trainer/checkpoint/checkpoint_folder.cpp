@@ -32,7 +32,7 @@ constexpr std::string_view kRemoved = "removed-";
 constexpr std::string_view kDamaged = "damaged-";
 constexpr std::size_t kKept = 2;
 
-/// The number in `name` between `begin` and `end`, when it is made of these.
+/// Returns the number in `name` between `begin` and `end`, when it is made of these.
 std::optional<std::int64_t> number_in(std::string_view name, std::string_view begin, std::string_view end) {
   if (name.size() < begin.size() + end.size() || !name.starts_with(begin) || !name.ends_with(end)) return std::nullopt;
   const std::string_view digits = name.substr(begin.size(), name.size() - begin.size() - end.size());
@@ -54,8 +54,8 @@ fs::path renamed(const fs::path& checkpoint, std::string_view begin) {
   return checkpoint.parent_path() / name_of(begin, number.value_or(0));
 }
 
-/// Everything in `directory`; nothing when it does not exist. The iterator of the standard library (libstdc++ 12) would
-/// end the program where it gets no memory.
+/// Returns everything in `directory`; nothing when it does not exist. The iterator of the standard library (libstdc++
+/// 12) would end the program where it gets no memory.
 std::vector<fs::path> entries_of(const fs::path& directory) {
   const auto fail = [&] { throw Error(directory.string() + ": cannot be read: " + std::strerror(errno)); };
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(directory.c_str()), ::closedir);

@@ -35,13 +35,13 @@ class CheckpointFolder {
   int lock_ = -1;
 };
 
-/// The checkpoints in `directory`, oldest first; none when the directory does not exist.
+/// Returns the checkpoints in `directory`, oldest first; none when the directory does not exist.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& directory);
 
-/// The newest checkpoint in `directory`; none when there is none (also when the directory does not exist).
+/// Returns the newest checkpoint in `directory`; none when there is none (also when the directory does not exist).
 std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& directory);
 
-/// The name that `CheckpointFolder::set_aside` gives a checkpoint.
+/// Returns the name that `CheckpointFolder::set_aside` gives a checkpoint.
 std::filesystem::path name_aside(const std::filesystem::path& checkpoint);
 
 }  // namespace plumb

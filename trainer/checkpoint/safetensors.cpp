@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors are littl
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the reference implementation
 
-/// Bytes of one number; 0 for a dtype that is not known.
+/// Returns the bytes of one number; 0 for a dtype that is not known.
 std::int64_t number_bytes(std::string_view dtype) {
   if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
   if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
@@ -33,7 +33,7 @@ std::int64_t number_bytes(std::string_view dtype) {
   return dtype == "U8" || dtype == "I8" || dtype == "BOOL" ? 1 : 0;
 }
 
-/// Bytes of a whole tensor; negative when they are not representable, or the dtype is not known.
+/// Returns the bytes of a whole tensor; negative when they are not representable, or the dtype is not known.
 std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t>& shape) {
   std::int64_t bytes = number_bytes(dtype);
   if (bytes == 0) return -1;
@@ -48,12 +48,12 @@ std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t
   throw Error(name + ": not a safetensors file; expected 8 bytes with the length of a header, and the header");
 }
 
-/// Whether a file of `file_bytes` may begin with a header of `length` bytes.
+/// Returns whether a file of `file_bytes` may begin with a header of `length` bytes.
 bool is_header_length(std::uint64_t length, std::uint64_t file_bytes) {
   return file_bytes >= kLengthBytes && length >= 2 && length <= std::min(kLongestHeader, file_bytes - kLengthBytes);
 }
 
-/// The whole file. What cannot be one is refused before gigabytes of it are read.
+/// Returns the whole file. What cannot be one is refused before gigabytes of it are read.
 std::string read_tensors(const std::filesystem::path& path) {
   std::error_code unknown;
   const std::uint64_t bytes = std::filesystem::file_size(path, unknown);

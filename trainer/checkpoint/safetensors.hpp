@@ -19,8 +19,8 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-/// What a safetensors file of these tensors begins with: 8 bytes with the length of the header, and the header (JSON,
-/// padded with spaces to a multiple of 8).
+/// Returns what a safetensors file of these tensors begins with: 8 bytes with the length of the header, and the header
+/// (JSON, padded with spaces to a multiple of 8).
 std::string safetensors_head(std::span<const TensorView> tensors);
 
 /// Writes a safetensors file: its head, and the tensors one after the other. The file is flushed to the disk. Names
@@ -34,22 +34,22 @@ class SafetensorsFile {
   struct Tensor {
     std::string dtype;
     std::vector<std::int64_t> shape;
-    std::span<const std::byte> bytes;  ///< of the file
+    std::span<const std::byte> bytes;  ///< bytes of the file
   };
 
   /// Throws `Error` naming the file and what is wrong with it.
   explicit SafetensorsFile(const std::filesystem::path& path);
-  /// The same for the content of a file called `name`.
+  /// Reads the content of a file called `name`.
   SafetensorsFile(std::string content, std::string name);
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
-  /// The tensor called `name`. Throws `Error` when there is none.
+  /// Returns the tensor called `name`. Throws `Error` when there is none.
   const Tensor& at(const std::string& name) const;
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
-  /// Everything before the first tensor.
+  /// Returns everything before the first tensor.
   std::string_view head() const { return std::string_view(content_).substr(0, head_bytes_); }
-  /// Bytes of the whole file.
+  /// Returns the bytes of the whole file.
   std::size_t size() const { return content_.size(); }
 
  private:

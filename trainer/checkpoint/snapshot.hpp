@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-/// Of state.json. Version 1 had no checksums.
+/// Version of state.json. Version 1 had no checksums.
 inline constexpr std::int64_t kCheckpointVersion = 2;
 
 /// Everything that a run needs to continue from where it is: a small JSON document and the bytes of all blocks.

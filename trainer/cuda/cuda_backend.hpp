@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// The GPUs of this machine. Throws `Error` "no CUDA device (...)" where there is none.
+/// Returns the GPUs of this machine. Throws `Error` "no CUDA device (...)" where there is none.
 std::unique_ptr<StreamMachine> make_cuda_streams(const StreamOptions& options);
 
 }  // namespace plumb

@@ -13,7 +13,7 @@ namespace plumb {
 
 namespace {
 
-/// That cuDNN wants behind the scratch of the layers, for one pass at a time; 0: nobody asks it.
+/// Returns the bytes that cuDNN wants after the scratch of the layers, for one pass at a time; 0: nobody asks it.
 std::int64_t dnn_bytes(NumberType type, const StageSpec& spec) {
   std::int64_t most = 0;
   if (type != NumberType::kBFloat16) return most;

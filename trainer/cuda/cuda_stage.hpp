@@ -7,11 +7,11 @@
 
 namespace plumb {
 
-/// A stage's arithmetic on a GPU (`kernels::make_device_stage`), with the matrix products of cuBLASLt
+/// Returns a stage's arithmetic on a GPU (`kernels::make_device_stage`), with the matrix products of cuBLASLt
 /// and, where its place has them, attention and convolutions of cuDNN.
 std::unique_ptr<StageBackend> make_cuda_stage(NumberType type, const StageSpec& spec);
 
-/// Bytes at `StreamPlace::scratch` that the stage needs.
+/// Returns the bytes at `StreamPlace::scratch` that the stage needs.
 std::int64_t cuda_scratch_bytes(NumberType type, const StageSpec& spec);
 
 }  // namespace plumb

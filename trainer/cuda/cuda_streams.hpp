@@ -60,14 +60,14 @@ class CudaStreams : public StreamMachine {
   struct Event {
     EventUse use{};
     std::vector<cudaEvent_t> handles;  ///< by GPU; null: never recorded there
-    const Gpu* gpu = nullptr;          ///< where it was recorded last, ...
-    DeviceId device{};                 ///< ... by a stream of this device
+    const Gpu* gpu = nullptr;          ///< where it was recorded last
+    DeviceId device{};                 ///< device whose stream recorded it last
     const std::int64_t* sent = nullptr;
   };
 
   Stream& at(StreamId id) { return streams_[static_cast<std::size_t>(id)]; }
   cudaEvent_t handle(const Event& event) const { return event.handles[place_of(*event.gpu)]; }
-  /// Of the devices of this process.
+  /// Returns the number of `device` among the devices of this process.
   std::size_t local_number(DeviceId device) const {
     return index(device) - static_cast<std::size_t>(options_.first_device);
   }
@@ -87,8 +87,8 @@ class CudaStreams : public StreamMachine {
   std::vector<Stream> streams_;
   std::vector<std::vector<StreamId>> of_device_;  ///< by device
   std::vector<Event> events_;
-  std::map<const std::byte*, std::int64_t> memory_;    ///< of devices, and shared with them: bytes
-  std::vector<std::shared_ptr<ProductTable>> tables_;  ///< of the products, by GPU
+  std::map<const std::byte*, std::int64_t> memory_;    ///< bytes of devices' memory, and of what they share
+  std::vector<std::shared_ptr<ProductTable>> tables_;  ///< tables of the products, by GPU
   std::unique_ptr<DnnOnGpus<DnnAttention>> attention_;
   std::unique_ptr<DnnOnGpus<DnnConvolution>> convolutions_;
   std::vector<std::vector<std::int64_t*>> stamps_;  ///< by GPU: chunks, used from part to part

@@ -48,7 +48,7 @@ std::vector<void*> memory_of(const Backward& of) {
           of.value_grad.rows};
 }
 
-/// What no kind of attention tells; empty: nothing stands against cuDNN.
+/// Returns what no kind of attention tells; empty: nothing stands against cuDNN.
 std::string hindrance(const kernels::AttentionShape& shape, std::span<void* const> memory) {
   constexpr std::uintptr_t kOperandAlignment = 16;
   if (shape.lengths != nullptr) return "samples of different lengths";
@@ -135,7 +135,7 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
     }
   }
 
-  /// How cuDNN's results differ from ours; empty: they do not.
+  /// Returns how cuDNN's results differ from ours; empty: they do not.
   template <class Attention>
   std::string difference(const Prepared& prepared, const Attention& attention, kernels::Stream stream) {
     const std::vector<DnnResult> results = results_of(attention);
@@ -177,7 +177,7 @@ class DnnAttention::Units final : public kernels::AttentionUnits {
     return prepared;
   }
 
-  /// Why there is no plan; empty: there is one.
+  /// Returns why there is no plan; empty: there is one.
   std::string make(Prepared& prepared) {
     prepared.plan = nullptr;
     std::string why = not_asked_because(prepared.key, dnn().GetVersion());

@@ -19,7 +19,7 @@ class DnnAttention {
   DnnAttention(const DnnAttention&) = delete;
   DnnAttention& operator=(const DnnAttention&) = delete;
 
-  /// Of one stage. Must not outlive this.
+  /// Makes the attention of one stage. The result must not outlive this object.
   std::unique_ptr<kernels::AttentionUnits> units(const DnnPlace& place);
 
  private:

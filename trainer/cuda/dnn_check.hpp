@@ -30,7 +30,7 @@ std::vector<DnnResult> results_of(const kernels::AttentionForward<kernels::BFloa
 std::vector<DnnResult> results_of(const kernels::AttentionBackward<kernels::BFloat16>& attention);
 std::vector<DnnResult> results_of(const kernels::ConvolutionCall<kernels::BFloat16>& call);
 
-/// The numbers of results, on the host. Waits for the stream.
+/// Returns the numbers of results, on the host. Waits for the stream.
 std::vector<std::vector<float>> values_of(const std::vector<DnnResult>& results, cudaStream_t stream);
 
 /// "attended differs by 0.31 from our kernels" where bf16 does not explain it: by more than 2 %, log sums by more than

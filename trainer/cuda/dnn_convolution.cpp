@@ -38,7 +38,7 @@ std::array<void*, 3> memory_of(const Call& call, void* filter_grad) {
   return {};
 }
 
-/// What no kind of convolution tells; empty: nothing stands against cuDNN.
+/// Returns what no kind of convolution tells; empty: nothing stands against cuDNN.
 std::string hindrance(std::span<void* const> memory) {
   constexpr std::uintptr_t kOperandAlignment = 16;
   for (const void* address : memory) {
@@ -101,7 +101,7 @@ class DnnConvolution::Units final : public kernels::ConvolutionUnits {
   }
 
  private:
-  /// Of the workspace, with the filters' gradient in front.
+  /// Returns the bytes of the workspace after the filters' gradient, which comes first.
   std::int64_t plan_bytes(const Call& call) const { return place_.workspace_bytes - filter_grad_bytes(call.shape); }
 
   void run_plan(const DnnPlan& plan, const Call& call, kernels::Stream stream) {
@@ -112,7 +112,7 @@ class DnnConvolution::Units final : public kernels::ConvolutionUnits {
                          call.shape.filter_numbers(), stream);
   }
 
-  /// How cuDNN's results differ from ours; empty: they do not.
+  /// Returns how cuDNN's results differ from ours; empty: they do not.
   std::string difference(const DnnPlan& plan, const Call& call, kernels::Stream stream) {
     const std::vector<DnnResult> results = results_of(call);
     const GradientApart gradient(call, results, stream);

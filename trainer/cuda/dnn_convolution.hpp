@@ -19,7 +19,7 @@ class DnnConvolution {
   DnnConvolution(const DnnConvolution&) = delete;
   DnnConvolution& operator=(const DnnConvolution&) = delete;
 
-  /// Of one stage. Must not outlive this.
+  /// Makes the convolutions of one stage. The result must not outlive this object.
   std::unique_ptr<kernels::ConvolutionUnits> units(const DnnPlace& place);
 
  private:

@@ -9,7 +9,7 @@ namespace plumb::cuda {
 /// What the work that cuDNN does for one stage may use.
 struct DnnPlace {
   int sms = 0;                     ///< multiprocessors that the stream has; 0: all of the GPU
-  std::byte* workspace = nullptr;  ///< of the stage alone, at a multiple of 256 bytes
+  std::byte* workspace = nullptr;  ///< workspace of the stage alone, at a multiple of 256 bytes
   std::int64_t workspace_bytes = 0;
 };
 

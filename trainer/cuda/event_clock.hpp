@@ -26,7 +26,7 @@ class EventClock {
   /// One that is later than those before it.
   void add(Event anchor) { anchors_.push_back({anchor, ns_from(anchors_.back(), anchor)}); }
 
-  /// Of an event after the first anchor.
+  /// Returns the time of an event after the first anchor.
   std::int64_t time_ns(Event event) const {
     const double about = ns_from(anchors_.front(), event) - kMargin;
     const auto later = std::ranges::upper_bound(anchors_, about, {}, &Anchor::ns);

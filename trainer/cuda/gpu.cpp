@@ -154,7 +154,7 @@ void Gpu::check_streams() {
   read_clock();
 }
 
-/// Where the blocks of a stream really run; those of a graph that was captured on it, where `graphs` is given.
+/// Returns where the blocks of a stream really run; those of a graph that was captured on it, where `graphs` is given.
 SeenMultiprocessors Gpu::look(const OwnStream& stream, OpGraphs* graphs) const {
   constexpr auto kCount = static_cast<std::size_t>(kMostMultiprocessors);
   const SharedArray<unsigned int> histogram(kCount);
@@ -243,7 +243,7 @@ void Gpu::restart_clock() {
   }
 }
 
-/// A moment that has passed, of a stream that has nothing else to do.
+/// Returns a moment that has passed, of a stream that has nothing else to do.
 cudaEvent_t Gpu::new_anchor() {
   cudaEvent_t& anchor = anchors_.emplace_back(nullptr);
   PLUMB_CUDA_CALL(cudaEventCreate(&anchor));

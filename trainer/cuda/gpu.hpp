@@ -34,7 +34,7 @@ class Gpu {
   void activate() const;
   /// Waits for everything that was launched on its streams, graphs too. Throws `Error` when something of it failed.
   void synchronize() const;
-  /// Likewise, and returns the first failure.
+  /// Waits for all streams, and returns the first failure.
   cudaError_t wait_for_streams() const;
   /// `local`: of its virtual devices.
   cudaStream_t make_stream(int local, StreamKind kind);
@@ -46,7 +46,7 @@ class Gpu {
   /// work.
   void check_streams();
 
-  /// Whether work that is replayed stays on its multiprocessors. Known after `check_streams`.
+  /// Returns whether work that is replayed stays on its multiprocessors. Known after `check_streams`.
   bool takes_graphs() const { return takes_graphs_; }
 
   /// A moment from which the times of the following events are counted. Nothing runs.
@@ -95,7 +95,7 @@ class Gpu {
   cudaStream_t gate_stream_ = nullptr;
   volatile unsigned int* gate_ = nullptr;  ///< in memory that the GPU sees, too
   cudaEvent_t gate_event_ = nullptr;
-  std::vector<cudaEvent_t> anchors_;  ///< of the clock
+  std::vector<cudaEvent_t> anchors_;  ///< anchors of the clock
   EventClock<cudaEvent_t> clock_;
   std::int64_t anchored_ns_ = 0;  ///< when the last anchor was set, by `RunClock::steady_ns`
 };

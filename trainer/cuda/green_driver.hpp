@@ -25,7 +25,7 @@ struct GreenDriver {
   }
 };
 
-/// What the driver of this machine has.
+/// Returns what the driver of this machine has.
 GreenDriver load_green_driver();
 
 /// Throws `Error` with the text of the call and what its code means, unless it has succeeded.

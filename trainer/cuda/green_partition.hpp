@@ -19,7 +19,7 @@ class GreenPartition {
   /// Destroys the streams, then the contexts.
   ~GreenPartition();
 
-  /// A stream of virtual device `part`, or of the copies. `priority` as CUDA counts it: less is sooner.
+  /// Returns a stream of virtual device `part`, or of the copies. `priority` as CUDA counts it: less is sooner.
   CUstream make_stream(int part, int priority);
   /// As the driver says; of the copies with `kCopies`.
   int sms(int part) const;

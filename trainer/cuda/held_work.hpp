@@ -11,7 +11,7 @@ class HeldWork {
  public:
   void close() { launches_ = 0; }
   void open() { launches_ = -1; }
-  /// Whether the gates must be open for one more.
+  /// Returns whether the gates must be open for one more.
   bool must_open(Held work) {
     if (launches_ < 0) return false;
     launches_ += work == Held::kFewKernels ? kFew : 1;

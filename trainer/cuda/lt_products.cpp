@@ -48,8 +48,8 @@ cublasLtEpilogue_t epilogue_of(const MatrixProduct& product) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// The largest power of two that divides an address or a number of bytes, up to the 16 that kernels ask for: more would
-/// tell products apart by where a stage happens to keep its weights.
+/// Returns the largest power of two that divides an address or a number of bytes, up to the 16 that kernels ask for:
+/// more would tell products apart by where a stage happens to keep its weights.
 std::uint32_t alignment_of(std::uintptr_t bytes) {
   const std::uintptr_t bits = bytes | 16U;
   return static_cast<std::uint32_t>(bits & (~bits + 1));
@@ -241,7 +241,7 @@ struct LtProducts::Library {
   Library& operator=(const Library&) = delete;
   ~Library() { lt().Destroy(handle); }
 
-  /// The plan of a product, which is new when no product like this one has been met.
+  /// Returns the plan of a product, which is new when no product like this one has been met.
   LtPlan& plan(const MatrixProduct& of) {
     std::unique_ptr<LtPlan>& known = plans[key_of(of)];
     if (known == nullptr) {
@@ -293,7 +293,7 @@ struct LtProducts::Library {
             static_cast<std::size_t>(of.columns) * bytes_of(of.result), static_cast<std::size_t>(of.rows)};
   }
 
-  /// Whether the library has an algorithm for a product, without running it.
+  /// Returns whether the library has an algorithm for a product, without running it.
   bool knows(const MatrixProduct& of) {
     LtPlan& known = plan(of);
     if (known.chosen || known.possible) return true;

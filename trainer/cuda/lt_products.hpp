@@ -12,10 +12,11 @@ namespace plumb::cuda {
 
 /// What the products of one stream may use.
 struct LtPlace {
-  int sms = 0;                     ///< multiprocessors that the products are made for; 0: all of the GPU
-  std::byte* workspace = nullptr;  ///< of the stream alone: two products that share one would spoil each other
+  int sms = 0;  ///< multiprocessors that the products are made for; 0: all of the GPU
+  std::byte* workspace =
+      nullptr;  ///< workspace of the stream alone: two products that share one would spoil each other
   std::int64_t workspace_bytes = 0;
-  ProductTable* table = nullptr;  ///< of the GPU; null: one of its own
+  ProductTable* table = nullptr;  ///< table of the GPU; null: one of its own
 };
 
 /// "cublasLt 130100, NVIDIA H200": what a table of algorithms holds for.

@@ -21,12 +21,12 @@ class OpGraphs {
 
   /// Does the work on `stream`. `key` has everything that it depends on; empty: done as it is.
   void run(const std::string& key, cudaStream_t stream, const std::function<void()>& work);
-  /// Whether `run` will be a single launch.
+  /// Returns whether `run` will be a single launch.
   bool is_one_launch(const std::string& key) const {
     return !key.empty() && (graphs_.contains(key) || (refusals_ < kMostRefusals && seen_.contains(key)));
   }
-  /// Why something could not be captured, which is done as it is. After some refusals nothing more is captured. Empty
-  /// where everything could.
+  /// Returns why something could not be captured, which is done as it is. After some refusals nothing more is captured.
+  /// Empty where everything could.
   const std::string& refusal() const { return refusal_; }
   std::size_t size() const { return graphs_.size(); }
   std::int64_t replays() const { return replays_; }

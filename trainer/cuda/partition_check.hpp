@@ -10,7 +10,7 @@ namespace plumb::cuda {
 struct SeenMultiprocessors {
   std::string name;                  ///< "device 3", "copies"
   std::vector<unsigned int> blocks;  ///< by multiprocessor
-  int sms = 0;                       ///< that the part has
+  int sms = 0;                       ///< multiprocessors that the part has
   /// Streams of one group share their multiprocessors; those of different groups must not.
   int group = 0;
 };
@@ -18,18 +18,18 @@ struct SeenMultiprocessors {
 /// On how many multiprocessors some block of the part has run.
 std::int64_t used_multiprocessors(const SeenMultiprocessors& part);
 
-/// What is wrong with a partition: a part that runs elsewhere than on its own multiprocessors, or shares them. Empty
-/// when nothing is.
+/// Returns what is wrong with a partition: a part that runs elsewhere than on its own multiprocessors, or shares them.
+/// Empty when nothing is.
 std::vector<std::string> find_overlaps(const std::vector<SeenMultiprocessors>& parts);
 
 /// How long kernels took that each keep a stream busy for `spin_ns`, all started together.
 struct SpinTimes {
   std::int64_t spin_ns = 0;
-  std::int64_t together_ns = 0;  ///< of all streams
+  std::int64_t together_ns = 0;  ///< time of all streams
   int streams = 0;
 };
 
-/// Whether streams wait for each other that should not (they share a hardware queue). Empty when they do not.
+/// Returns whether streams wait for each other that should not (they share a hardware queue). Empty when they do not.
 std::vector<std::string> find_false_waits(const SpinTimes& times);
 
 /// "0-7, 16, 18".

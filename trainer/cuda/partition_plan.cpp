@@ -57,7 +57,7 @@ class Ladder {
     return std::nullopt;
   }
 
-  /// What the driver offers, if it is enough. A size that the driver refuses is no offer.
+  /// Returns what the driver offers, if it is enough. A size that the driver refuses is no offer.
   std::optional<SplitOffer> ask(unsigned int flags, unsigned int sms) {
     SplitOffer offer{flags, sms, 0, 0};
     CUdevResource rest{};

@@ -13,13 +13,13 @@ namespace plumb::cuda {
 struct PartitionRequest {
   int devices = 1;
   PartitionMode mode = PartitionMode::kAccuracy;
-  int sms = 0;  ///< of a virtual device; 0: 8 for accuracy, an equal share for throughput
+  int sms = 0;  ///< multiprocessors of a virtual device; 0: 8 for accuracy, an equal share for throughput
 };
 
 /// How many groups of a size the driver makes in one split.
 struct SplitOffer {
   unsigned int flags = 0;
-  unsigned int sms = 0;     ///< of a group
+  unsigned int sms = 0;     ///< multiprocessors of a group
   unsigned int groups = 0;  ///< 0: refused
   unsigned int left_over = 0;
 };

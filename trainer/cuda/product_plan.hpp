@@ -21,18 +21,18 @@ struct ProductKey {
   std::int64_t k = 0;
   bool a_transposed = false;
   bool b_transposed = false;
-  std::string types = {};     ///< of a, b, c: "bf16,bf16,f32"
+  std::string types = {};     ///< types of a, b, c: "bf16,bf16,f32"
   std::string epilogue = {};  ///< "none", "bias", "gelu", "gelu_grad"
   bool accumulates = false;
-  int alignment = 16;  ///< of all addresses and rows, in bytes, up to 16
-  int sms = 0;         ///< that the product may use; 0: all
+  int alignment = 16;  ///< alignment of all addresses and rows, in bytes, up to 16
+  int sms = 0;         ///< multiprocessors that the product may use; 0: all
 
   friend auto operator<=>(const ProductKey&, const ProductKey&) = default;
 };
 
 /// "m64 n32 k16 TN bf16,bf16,f32 bias + align16 sms8": one line, equal for equal keys.
 std::string text_of(const ProductKey& key);
-/// Of the text, the same on every machine (FNV-1a, 64 bits).
+/// Hashes the text of the key, alike on every machine (FNV-1a, 64 bits).
 std::uint64_t hash_of(const ProductKey& key);
 
 /// An algorithm of the library, as opaque as it gives it out.
@@ -56,9 +56,10 @@ struct ProductLimits {
   int cluster_size = 1;  ///< the largest one that the partition holds
 };
 
-/// The candidates that add in one order, as far as the library tells, and fit. In the order given; after them those
-/// that fit but for their clusters, which a partition may hold or not. (The library does not tell whether blocks wait
-/// for blocks; that runs have equal bits is what `results/fidelity/scripts/gpu/validate.sh` sees.)
+/// Returns the candidates that add in one order, as far as the library tells, and fit. In the order given; after them
+/// those that fit but for their clusters, which a partition may hold or not. (The library does not tell whether blocks
+/// wait for blocks; that runs have equal bits is what the script
+/// `validate.sh` of results/fidelity sees.)
 std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits);
 
 /// The algorithms of a machine, chosen once. A text file: a line that says which library and GPU they are for, then a

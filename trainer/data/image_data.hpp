@@ -25,11 +25,11 @@ class ImageData final : public TrainingData {
   /// train on.
   ImageData(std::string name, const ImageShape& image, LabelledImages training, LabelledImages held_out);
 
-  /// The binary version of CIFAR-10: records of a label byte, then 1024 bytes each of red, green and blue. A directory
-  /// holds data_batch_1.bin to data_batch_5.bin (as many as there are) and test_batch.bin, which is held out; of a
-  /// single file the last tenth is. Throws Error, naming file and record.
+  /// Returns the binary version of CIFAR-10: records of a label byte, then 1024 bytes each of red, green and blue. A
+  /// directory holds data_batch_1.bin to data_batch_5.bin (as many as there are) and test_batch.bin, which is held out;
+  /// of a single file the last tenth is. Throws Error, naming file and record.
   static ImageData from_cifar10(const std::filesystem::path& path);
-  /// The same for the content of a single file; `path` is for messages.
+  /// Reads the content of a single file; `path` is for messages.
   static ImageData from_cifar10_records(std::string_view records, const std::filesystem::path& path);
 
   DataFacts facts() const override;

@@ -32,7 +32,7 @@ class MicrobatchCache {
 
   /// Microbatch `k` of the run.
   std::shared_ptr<const LoadedMicrobatch> get(std::int64_t k, const MicrobatchShape& shape);
-  /// A part of it. `rows`: those that the loss is a mean over, if all of them count.
+  /// Returns a part of it. `rows`: those that the loss is a mean over, if all of them count.
   PartData part(std::int64_t k, const PartPlace& place, double rows);
 
  private:

@@ -23,7 +23,7 @@ Words split(std::string_view text) {
   return words;
 }
 
-/// The most frequent word first; words of equal frequency in the order of their bytes.
+/// Returns the most frequent word first; words of equal frequency in the order of their bytes.
 Ids ids_by_frequency(const std::map<std::string, std::int64_t>& counts) {
   std::vector<std::pair<std::string, std::int64_t>> words(counts.begin(), counts.end());
   std::ranges::stable_sort(words, std::greater<>(), &std::pair<std::string, std::int64_t>::second);

@@ -31,7 +31,7 @@ class PairData final : public TrainingData {
   /// Lines of source, tabulator, target; words are separated by blanks. Every tenth pair is held out. Throws Error,
   /// naming the line.
   static PairData from_file(const std::filesystem::path& path);
-  /// The same for the text of a file; `path` is for messages.
+  /// Reads the text of a file; `path` is for messages.
   static PairData from_text(std::string text, const std::filesystem::path& path);
 
   DataFacts facts() const override;

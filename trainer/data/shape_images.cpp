@@ -18,7 +18,7 @@ constexpr double kBackground = 60;
 constexpr double kBright = 190;
 constexpr double kDim = 90;
 
-/// Whether the point (x, y), in units of the shape's size from its middle, is part of shape number `shape`.
+/// Returns whether the point (x, y), in units of the shape's size from its middle, is part of shape number `shape`.
 bool covers(std::int64_t shape, double x, double y) {
   const double radius = std::hypot(x, y);
   const double furthest = std::max(std::abs(x), std::abs(y));

@@ -25,7 +25,7 @@ class TextData final : public TrainingData {
   /// Samples begin at places that follow from `seed`, `k` and the sample alone. Throws Error when the text is shorter
   /// than a sample and its last target.
   Microbatch microbatch(std::int64_t k, const MicrobatchShape& shape, std::uint64_t seed) const override;
-  /// One sample after the other.
+  /// Returns one sample after the other.
   std::int64_t held_out_samples(std::int64_t sequence) const override;
   Microbatch held_out(std::int64_t first, const MicrobatchShape& shape) const override;
 

@@ -15,8 +15,8 @@ struct Microbatch {
   std::vector<std::int32_t> tokens;         ///< ids, or the bytes of an image (a row of them per sample)
   std::vector<std::int32_t> target_tokens;  ///< ids that a decoder reads
   std::vector<std::int32_t> targets;        ///< ids or classes to be predicted; below 0: not counted
-  std::vector<double> values;               ///< real numbers instead of tokens, ...
-  std::vector<double> target_values;        ///< ... and those to be predicted
+  std::vector<double> values;               ///< real numbers instead of tokens
+  std::vector<double> target_values;        ///< real numbers to be predicted
 
   friend bool operator==(const Microbatch&, const Microbatch&) = default;
 };
@@ -27,7 +27,7 @@ MicrobatchIds ids_of(const Microbatch& data, double loss_tokens);
 /// Share of the targets that count; 1 where there are none. At least that of one target.
 double counted_share(const Microbatch& data);
 
-/// The rows of `whole` that belong to a part of it.
+/// Returns the rows of `whole` that belong to a part of it.
 Microbatch part_of(const Microbatch& whole, const PartPlace& place);
 
 /// What a network must know about its data. Numbers are 0 where there is no such stream.
@@ -50,7 +50,7 @@ class TrainingData {
   /// Microbatch `k` of the part to train on. It follows from `k`, `shape` and `seed` alone, so every schedule sees the
   /// same data. Throws Error when there is not enough.
   virtual Microbatch microbatch(std::int64_t k, const MicrobatchShape& shape, std::uint64_t seed) const = 0;
-  /// Samples of the part that is held out for evaluation, for samples of `sequence` tokens.
+  /// Returns the samples of the part that is held out for evaluation, for samples of `sequence` tokens.
   virtual std::int64_t held_out_samples(std::int64_t sequence) const = 0;
   /// Held-out samples from `first` on, in a fixed order.
   virtual Microbatch held_out(std::int64_t first, const MicrobatchShape& shape) const = 0;

@@ -19,7 +19,7 @@ class CorrectionChain {
   void start(const CorrectedHolder& holder);
   const std::byte* weights(const WeightRead& read, const CorrectedHolder& holder);
   bool exchange(Exchange step, std::span<std::byte> values, const CorrectedHolder& holder);
-  /// The product of all.
+  /// Returns the product of all.
   double rate_factor(std::int64_t update) const;
   void before_update(UpdateStep& step, const CorrectedHolder& holder);
   void after_update(const UpdateStep& step, const CorrectedHolder& holder);

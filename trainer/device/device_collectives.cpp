@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// The parts of this holder's handed over gradients that a collective adds up.
+/// Returns the parts of this holder's handed over gradients that a collective adds up.
 std::vector<std::span<std::byte>> DeviceWorker::reduced_pieces(std::uint32_t collective, HolderState& holder) const {
   std::vector<std::span<std::byte>> pieces;
   for (const ByteRange& range : plan_.reduced_ranges(collective, holder.stage())) {

@@ -7,6 +7,7 @@
 namespace plumb {
 
 /// The device's memory by its compute stream.
+/// Memory whose operations stand on the compute stream, behind what was issued before. Only looks by the host wait.
 class DeviceQueue::Memory : public DeviceMemory {
  public:
   explicit Memory(DeviceQueue& queue) : queue_(queue), machine_(queue.machine_) {}
@@ -92,6 +93,7 @@ void DeviceQueue::add(NumberType type, std::span<std::byte> sum, std::span<const
   machine_.add(stream(StreamKind::kCompute), type, sum, term);
 }
 
+/// Lets the compute stream wait for all events that were needed since the last call.
 void DeviceQueue::flush() {
   if (needed_.empty()) return;
   order_.wait(stream(StreamKind::kCompute), needed_);
@@ -99,6 +101,7 @@ void DeviceQueue::flush() {
   worked_ = true;
 }
 
+/// Returns an event after all issued work. Without new work the last one is good enough.
 EventId DeviceQueue::done() {
   flush();
   if (std::exchange(worked_, false)) done_ = order_.record(stream(StreamKind::kCompute));
@@ -124,6 +127,8 @@ void DeviceQueue::end_unit() {
   machine_.begin_instr(stream(StreamKind::kCompute), StreamMachine::kNoInstr, "");
 }
 
+/// Keeps data until the part of the run is over, since passes read it later; and copies it where devices see no host
+/// memory.
 MicrobatchIds DeviceQueue::keep(PartData data) {
   const PartData& kept = kept_.emplace_back(std::move(data));
   if (machine_.host_reads_devices()) return kept.ids;
@@ -137,7 +142,7 @@ MicrobatchIds DeviceQueue::keep(PartData data) {
   return ids;
 }
 
-/// The stream puts them there after the last pass that reads others.
+/// Copies values to their place on the device. The copy stands on the stream behind the last pass that reads others.
 template <class T>
 const T* DeviceQueue::put_on_device(std::size_t kind, const std::vector<T>& values) {
   if (values.empty()) return nullptr;
@@ -169,6 +174,7 @@ void DeviceQueue::begin_part() {
   mark();
 }
 
+/// Turns marks into times: of the instrs of every unit, and of moves, which end with their unit.
 void DeviceQueue::finish_part(const RunClock& clock, RunTimes& times) {
   mark_times_.clear();
   for (const MarkId mark : own_marks_) mark_times_.push_back(marks_.time_ns(mark) - clock.origin_ns());
@@ -194,6 +200,8 @@ std::vector<NotedLoss> DeviceQueue::take_losses() {
   return noted;
 }
 
+/// Returns the first unit that has not ended, or nothing. Streams work in order, so the search goes on from the last
+/// answer.
 std::optional<InstrIndex> DeviceQueue::stuck_at() const {
   while (ended_ < units_.size() && marks_.is_done(own_marks_[units_[ended_].end_mark])) ++ended_;
   if (ended_ == units_.size()) return std::nullopt;

@@ -38,7 +38,7 @@ class DeviceQueue {
   DeviceMemory& memory() { return *memory_; }
   DeviceId device() const { return device_; }
   StreamId stream(StreamKind kind) const { return streams_[static_cast<std::size_t>(kind)]; }
-  /// Where a stage's arithmetic runs: the compute stream, ...
+  /// Returns where a stage's arithmetic runs: the compute stream, ...
   StreamPlace stage_place() const;
   /// ... with as much scratch memory of its own; null for none.
   std::byte* make_stage_scratch(std::int64_t bytes);
@@ -49,7 +49,7 @@ class DeviceQueue {
   void need(EventId event) { needed_.push_back(event); }
   /// Issues the waits that `need` has collected.
   void flush();
-  /// An event that is done when all work issued to the compute stream so far is.
+  /// Returns an event that is done when all work issued to the compute stream so far is.
   EventId done();
 
   /// The instrs [first, end) begin when everything needed is done, and end with the work issued before `end_unit`.
@@ -62,7 +62,7 @@ class DeviceQueue {
   /// Holds the data until the part is finished. The ids are for the next pass: they lie on the device, at the same
   /// place for every microbatch, so that passes are replayed.
   MicrobatchIds keep(PartData data);
-  /// Where passes write their losses.
+  /// Returns where passes write their losses.
   double* loss();
   /// The last pass has written `noted`.
   void note_loss(const NotedLoss& noted);
@@ -99,7 +99,7 @@ class DeviceQueue {
   std::vector<MarkId> own_marks_;
   std::vector<Ticks> mark_times_;
   std::vector<Unit> units_;
-  mutable std::size_t ended_ = 0;                             ///< of `units_`, the first ones
+  mutable std::size_t ended_ = 0;                             ///< number of the first `units_` that have ended
   std::vector<std::pair<std::uint32_t, std::size_t>> moves_;  ///< transfer and unit
   std::vector<PartData> kept_;
   SharedScratch scratch_;

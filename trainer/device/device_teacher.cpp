@@ -8,7 +8,7 @@ void DeviceWorker::make_room_for_teacher(const RunningPart& running) {
   if (bytes > 0) add_value(teacher_value(plan_.program, running.key), bytes);
 }
 
-/// Of the whole run: the update that U makes, or whose microbatches the teacher takes forward.
+/// Returns the update of the whole run that U makes, or whose microbatches the teacher takes forward.
 std::int64_t DeviceWorker::update_of(InstrIndex at) const {
   const std::int64_t per_update = plan_.options.schedule.per_update(plan_.holder(at).stage);
   const Row& row = plan_.row(at);

@@ -14,7 +14,7 @@ void DeviceWorker::begin_validation(InstrIndex at) {
   if (again) spare_.push_back(arena_.allocate(MemoryClass::kTransfer, memory.output_bytes + memory.input_bytes));
 }
 
-/// What holder `own` decides with the norms of the holders in `known` (by stage).
+/// Returns what holder `own` decides with the norms of the holders in `known` (by stage).
 UpdateDecision DeviceWorker::decision(std::span<const std::uint32_t> known, std::uint32_t own,
                                       std::int32_t update) const {
   std::vector<std::vector<double>> squared;
@@ -50,7 +50,7 @@ void DeviceWorker::validate(InstrIndex at, HolderState& holder) {
   std::ranges::sort(forwards);
 }
 
-/// Whether any stage has decided otherwise than all norms together tell. All devices find the same.
+/// Returns whether any stage has decided otherwise than all norms together tell. All devices find the same.
 bool DeviceWorker::was_wrong(InstrIndex validation) const {
   const std::int32_t number = plan_.validation.window(validation).number;
   return std::ranges::any_of(plan_.validation.updates(number), [&](InstrIndex update) {
@@ -108,7 +108,8 @@ void DeviceWorker::run_again(InstrIndex forward) {
   }
 }
 
-/// The input of a forward that came again, its parts one after the other; empty when it has none, or had it already.
+/// Returns the input of a forward that came again, its parts one after the other; empty when it has none, or had it
+/// already.
 std::vector<std::byte> DeviceWorker::message_again(InstrIndex forward) {
   for (const Wait& wait : plan_.waits(forward)) {
     if (!is_for_message(wait)) continue;

@@ -12,8 +12,8 @@
 namespace plumb {
 namespace {
 
-/// Where passes may be replayed, and where the pipeline does not run empty between updates, which by itself brings
-/// every block back to its place.
+/// Returns where passes may be replayed, and where the pipeline does not run empty between updates, which by itself
+/// brings every block back to its place.
 bool lends_lanes_to_microbatches(const RunPlan& plan, const RunOutputs& outputs) {
   const auto flushes = [&](StageId stage) { return plan.options.schedule.is_synchronous(stage); };
   return outputs.queue != nullptr && !std::ranges::all_of(plan.program.holders, flushes, &Holder::stage);
@@ -24,7 +24,7 @@ constexpr Op value_op(Op op) { return is_backward(op) ? Op::kB : op; }
 
 constexpr bool reads_weights(Op op) { return op == Op::kF || is_backward(op) || op == Op::kR; }
 
-/// Of an X, too: forwards of the student or its teacher.
+/// Tells forwards, in an X of the student or its teacher, too.
 constexpr bool is_forward(Op op) { return op == Op::kF || op == Op::kX; }
 
 template <class Map>
@@ -101,7 +101,7 @@ const std::vector<Block>& DeviceWorker::add_buffer(std::uint32_t transfer, bool 
   return blocks;
 }
 
-/// Of a moment that is now, or of the last mark of the queue.
+/// Returns the moment that is now, or the last mark of the queue.
 Ticks DeviceWorker::now() const {
   return outputs_.queue == nullptr ? outputs_.clock.now() : Ticks{outputs_.queue->last_mark()};
 }

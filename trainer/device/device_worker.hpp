@@ -64,7 +64,7 @@ class DeviceWorker {
   void restore(InstrIndex position, std::int64_t first_microbatch);
   StageStash& add_stash(const StashKey& key);
   std::span<std::byte> add_value(const ValueKey& key, std::int64_t bytes);
-  /// One block for every part of the message.
+  /// Returns one block for every part of the message.
   const std::vector<Block>& add_buffer(std::uint32_t transfer, bool sending);
   void add_remote_stash(std::uint32_t move);
 
@@ -139,9 +139,9 @@ class DeviceWorker {
   bool prepared_ = false;
   std::int64_t first_microbatch_ = 0;
   LiveBuffers live_;
-  std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< of the unit under way, by microbatch and slice
+  std::map<InstrIndex, std::vector<RunningPart>> running_;  ///< parts of the unit under way, by microbatch and slice
   std::optional<PendingReruns> pending_reruns_;
-  std::vector<Block> spare_;  ///< of the V under way: room for a forward
+  std::vector<Block> spare_;  ///< room for a forward of the V under way
   std::vector<VersionRead> versions_read_;
   std::vector<MemoryPoint> memory_;
   std::size_t timed_memory_ = 0;  ///< points with their time; the others have a mark of the queue

@@ -22,7 +22,7 @@ class FrozenWeights {
   void make(const RunPlan& plan, StageId stage, Arena& arena);
   /// Empty where the stage has none.
   std::span<const std::byte> of(StageId stage) const;
-  /// The same for the host to read: float32 with bf16.
+  /// Returns the weights for the host to read: float32 with bf16.
   std::span<const std::byte> stored(StageId stage, DeviceMemory& memory, NumberType numbers);
 
  private:

@@ -47,6 +47,7 @@ HolderState::HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena
   chain_.start(corrected(nullptr));
 }
 
+/// Draws the weights on the device; those that start away are drawn in lent memory and copied to the host.
 void HolderState::initialize() {
   HolderBlocks blocks = holder_blocks();
   std::optional<LentMemory> made;
@@ -58,7 +59,7 @@ void HolderState::initialize() {
   std::ranges::copy(memory().view(made->span(), scratch), away_.begin());
 }
 
-/// The newest weights with some that are given.
+/// Returns the newest weights with some that are given.
 std::vector<std::byte> HolderState::with_values(const NamedValues& given) {
   const std::span<const std::byte> drawn = stored_weights();
   std::vector<std::byte> values(drawn.begin(), drawn.end());
@@ -83,6 +84,7 @@ const std::byte* HolderState::teacher_weights(std::int64_t update) {
   return teacher_.weights();
 }
 
+/// Collects what corrections of asynchronous methods may read and change.
 CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
   const double rate =
       learning_rate(plan_->options.optimization.learning_rate, updates_done_) * chain_.rate_factor(updates_done_);
@@ -95,6 +97,7 @@ CorrectedHolder HolderState::corrected(const std::byte* forward_weights) {
           .forward_weights = forward_weights};
 }
 
+/// Returns what the holder gives to the mean over holders: its weights, or what a method makes of them.
 std::vector<std::byte> HolderState::given_weights() {
   const LentMemory change(memory(), layout_->memory.updated_bytes());
   const bool changed = chain_.exchange(Exchange::kGive, change.span(), corrected(nullptr));
@@ -146,6 +149,7 @@ WeightsPlace HolderState::weights_place() const {
   return weights_.bytes() > 0 ? WeightsPlace::kCopied : WeightsPlace::kAway;
 }
 
+/// Returns the float32 weights that updates work on where passes read bf16; they are the first part of the state.
 std::span<std::byte> HolderState::masters() {
   if (plan_->options.model.numbers != NumberType::kBFloat16 || state_.bytes() == 0) return {};
   return state_.span().first(2 * static_cast<std::size_t>(layout_->memory.updated_bytes()));
@@ -182,6 +186,7 @@ void HolderState::set_weights(std::span<const std::byte> weights) {
   if (!away_.empty()) std::ranges::copy(weights, away_.data());
 }
 
+/// Keeps the old version where some pass still reads it, and the state where the update may be taken back.
 void HolderState::begin_update(bool keep, bool with_state) {
   workspace_ = arena_->allocate(MemoryClass::kWorkspace, layout_->memory.workspace_u_bytes);
   if (!keep) return;
@@ -216,6 +221,7 @@ void HolderState::step(double gradient_scale) {
   backend(0).update(step, holder_blocks());
 }
 
+/// Applies the gradients: corrections may change them first, then the norm is clipped, then weights change.
 void HolderState::update(std::int32_t forward_version) {
   keep_last_gradients();
   UpdateStep step = next_step();
@@ -228,12 +234,14 @@ void HolderState::update(std::int32_t forward_version) {
   chain_.after_update(step, corrected(nullptr));
 }
 
+/// Exchanges the two blocks of gradients; a method that carries gradients on keeps their sum in both.
 void HolderState::hand_over_gradients() {
   if (handed_over_.bytes() == 0) return;
   if (chain_.carries_gradients(updates_done_)) memory().copy(handed_over_.data(), gradients_.span());
   std::swap(gradients_, handed_over_);
 }
 
+/// Applies the decision that the norms known so far allow; `validate` corrects it when all are known.
 void HolderState::propose(const std::optional<UpdateDecision>& decision) {
   keep_last_gradients();
   proposed_ = decision;
@@ -242,6 +250,8 @@ void HolderState::propose(const std::optional<UpdateDecision>& decision) {
   ++version_;
 }
 
+/// Settles an update: if the decision was another one, weights and state go back to what they were, and the step is
+/// made as decided.
 void HolderState::validate(const UpdateDecision& decision) {
   if (proposed_ != decision) {
     if (proposed_ && proposed_->applies) {
@@ -263,6 +273,7 @@ std::int64_t HolderState::microbatches_summed() const {
   return some ? counts[update] : plan_->options.schedule.per_update(stage());
 }
 
+/// Takes a checkpoint's counters and allocates its old versions, whose bytes the caller fills in.
 void HolderState::restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions) {
   version_ = version;
   updates_done_ = updates_done;

@@ -27,22 +27,23 @@ class HolderState {
   /// All outlive this; `shared`: of all holders of the device; `queue`: that of the device, if it has one.
   HolderState(const RunPlan& plan, std::uint32_t holder, Arena& arena, SharedByCopies& shared, DeviceQueue* queue);
 
-  /// That of the first part; parameters and what lives the whole run are the same for all.
+  /// Returns the layout of the first part; parameters and what lives the whole run are alike in all parts.
   const StageLayout& layout() const { return *layout_; }
   StageId stage() const { return plan_->program.holders[holder_].stage; }
-  /// The arithmetic of one part of a microbatch.
+  /// Returns the arithmetic of one part of a microbatch.
   StageBackend& backend(std::size_t part) { return *backends_[part]; }
-  std::byte* gradients() { return gradients_.data(); }             ///< that backwards add to
-  std::byte* update_gradients() { return update_block().data(); }  ///< that the next U applies
+  std::byte* gradients() { return gradients_.data(); }             ///< gradients that backwards add to
+  std::byte* update_gradients() { return update_block().data(); }  ///< gradients that the next U applies
   /// REDUCE_GRAD, with two blocks: what was added up waits in one for its U, and backwards add to the other.
   void hand_over_gradients();
   std::int32_t version() const { return version_; }
   const std::byte* frozen() const { return shared_->frozen.of(stage()).data(); }  ///< weights, or null
-  /// The weights of `version`. Throws std::logic_error when they are gone or not made yet.
+  /// Returns the weights of `version`. Throws std::logic_error when they are gone or not made yet.
   const std::byte* weights(std::int32_t version) const;
-  /// What the methods of the schedule make a pass read; otherwise those of its version.
+  /// Returns what the methods of the schedule make a pass read; otherwise those of its version.
   const std::byte* weights(const WeightRead& read);
-  /// Those of the teacher of an update of the whole run, for X, or null; at the latest when the U before it begins.
+  /// Returns the weights of the teacher of an update of the whole run, for X, or null. Must be asked at the latest when
+  /// the U before it begins.
   const std::byte* teacher_weights(std::int64_t update);
   /// SYNC_WEIGHTS: the weights that are summed over the holders, and the new weights from the sum over `members`.
   std::vector<std::byte> given_weights();
@@ -72,9 +73,10 @@ class HolderState {
   void free_weights() { weights_ = Block(); }
   void bring_weights_back();
   WeightsPlace weights_place() const;
-  /// The newest weights that updates work on (bf16: float32), wherever they are, for the host; until they change.
+  /// Returns the newest weights that updates work on (bf16: float32), wherever they are, for the host; until they
+  /// change.
   std::span<const std::byte> stored_weights();
-  std::span<const std::byte> stored_frozen();  ///< likewise of what is frozen; empty: nothing
+  std::span<const std::byte> stored_frozen();  ///< frozen weights for the host; empty: nothing
 
   /// The document starts again: its versions count from 0.
   void restart_document() { version_ = 0; }
@@ -89,7 +91,7 @@ class HolderState {
     Block* handed_over = nullptr;  ///< empty where the holder has one block of gradients
     std::map<std::int32_t, Block>* versions = nullptr;
     std::vector<Block>* corrections = nullptr;
-    std::vector<std::int64_t*> notes;  ///< of the methods
+    std::vector<std::int64_t*> notes;  ///< notes of the methods
   };
   Blocks blocks();
   std::int64_t updates_done() const { return updates_done_; }
@@ -97,22 +99,22 @@ class HolderState {
   std::int64_t updates_rolled_back() const { return updates_rolled_back_; }
   void place_weights(WeightsPlace place);
   void set_weights(std::span<const std::byte> weights);
-  /// What the optimizer keeps besides the weights.
+  /// Returns what the optimizer keeps besides the weights.
   std::span<std::byte> optimizer_state() { return state_.span().subspan(masters().size()); }
   /// Takes over the counts of a checkpoint, and makes room for the old versions named.
   void restore(std::int32_t version, std::int64_t updates_done, std::span<const std::int32_t> old_versions);
 
  private:
-  /// Microbatches that the gradients of the next update are a sum of.
+  /// Returns the microbatches that the gradients of the next update are a sum of.
   std::int64_t microbatches_summed() const;
   DeviceMemory& memory() const { return arena_->memory(); }
   void initialize();
   std::vector<std::byte> with_values(const NamedValues& values);
   void start_teacher();
-  /// Weights that updates work on, where passes read rounded copies; otherwise empty.
+  /// Returns the weights that updates work on, where passes read rounded copies; otherwise empty.
   std::span<std::byte> masters();
   void keep_last_gradients();
-  /// What is known of the next update before anything changes it.
+  /// Returns what is known of the next update before anything changes it.
   UpdateStep next_step() const;
   /// An update without methods, with the gradients times `gradient_scale`, which stay.
   void step(double gradient_scale);
@@ -134,9 +136,9 @@ class HolderState {
   CorrectionChain chain_;
   Teacher teacher_;  ///< in the last block of `corrections_`
   SharedByCopies* shared_;
-  Block workspace_;                         ///< of U
+  Block workspace_;                         ///< workspace of U
   std::map<std::int32_t, Block> versions_;  ///< old ones
-  std::int32_t version_ = 0;                ///< of `weights_`
+  std::int32_t version_ = 0;                ///< version of `weights_`
   std::int64_t updates_done_ = 0;           ///< in the whole run
   std::vector<std::byte> last_gradients_;
   Block kept_state_;                        ///< the optimizer state before an update that is not validated yet

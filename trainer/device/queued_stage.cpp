@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// Bytes of a block in a pass.
+/// Returns the bytes of a block in a pass.
 std::int64_t block_bytes(const StageLayout& layout, StageBlock block, Op op) {
   const StageMemory& memory = layout.memory;
   switch (block) {
@@ -38,6 +38,7 @@ std::int64_t block_bytes(const StageLayout& layout, StageBlock block, Op op) {
   }
 }
 
+/// Calls `apply` with a list of as many blocks: a list of that type cannot be made at run time.
 void apply_to(StageBackend& stage, const Elementwise& operation, const std::vector<const std::byte*>& x) {
   assert(x.size() >= 2 && x.size() <= 4);
   if (x.size() == 2) return stage.apply(operation, {x[0], x[1]});
@@ -61,7 +62,7 @@ struct OwnArguments {
   }
 };
 
-/// Everything that a pass depends on.
+/// Returns everything that a pass depends on.
 std::string replay_key(const StageBackend* stage, Op op, const PassArguments& pass) {
   std::string key;
   const auto add = [&key](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
@@ -93,7 +94,8 @@ Access QueuedStage::write(const std::byte* block, std::int64_t bytes) const {
   return {{block, block == nullptr ? 0 : static_cast<std::size_t>(bytes)}, true};
 }
 
-/// Everything that is alive may be written, but for what is only read by definition.
+/// Lists what a pass may read and write, for checks of the order of streams. Everything that is alive may be written,
+/// but for what is only read by definition.
 std::vector<Access> QueuedStage::accesses(Op op, const PassArguments& arguments) const {
   const StageLayout& layout = *spec_.layout;
   std::vector<Access> list{

@@ -36,7 +36,7 @@ class QueuedStage : public StageBackend {
   std::shared_ptr<StageBackend> stage_;
 };
 
-/// The stage of `backend` on the compute stream of `queue`, which must outlive it.
+/// Returns the stage of `backend` on the compute stream of `queue`, which must outlive it.
 std::unique_ptr<StageBackend> make_queued_stage(DeviceQueue& queue, const Backend& backend, NumberType type,
                                                 StageSpec spec);
 

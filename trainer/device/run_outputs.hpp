@@ -17,7 +17,7 @@ struct RunOutputs {
   RunTimes& times;  ///< every worker writes the entries of its own instrs, and of the messages it receives
   LossLog& losses;
   MicrobatchCache& data;
-  DeviceQueue* queue = nullptr;  ///< of the device; null: work is done when a call returns
+  DeviceQueue* queue = nullptr;  ///< queue of the device; null: work is done when a call returns
 };
 
 }  // namespace plumb

@@ -19,10 +19,10 @@ struct Executor {
 
 std::span<const Executor> executors();
 
-/// The executor that runs of the back end have when none is named.
+/// Returns the executor that runs of the back end have when none is named.
 std::string_view usual_executor(const Backend& backend);
 
-/// The executor called `name`. Throws `Error` with the nearest name.
+/// Returns the executor called `name`. Throws `Error` with the nearest name.
 const Executor& executor(std::string_view name);
 
 }  // namespace plumb

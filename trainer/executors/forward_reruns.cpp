@@ -26,7 +26,7 @@ void ForwardReruns::validate_everywhere(std::int32_t update) {
   }
 }
 
-/// Those first that messages come from.
+/// Runs first what messages come from.
 void ForwardReruns::rerun_in_order(DeviceWorker& worker) {
   if (!worker.pending_reruns()) return;
   for (const std::uint32_t transfer : worker.pending_reruns()->messages) {

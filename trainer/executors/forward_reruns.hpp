@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-/// The device of an instr.
+/// Returns the device of an instr.
 inline DeviceId device_of(const Program& program, InstrIndex at) {
   return program.holders[program.rows[program.instrs[at].row].holder].device;
 }
@@ -16,7 +16,7 @@ class ForwardReruns {
   explicit ForwardReruns(const RunPart& part) : part_(part), program_(part.program) {}
 
   void rerun_forwards(DeviceWorker& worker);
-  /// Whether everything that the worker's next instrs wait for has been run or issued by the other workers.
+  /// Returns whether everything that the worker's next instrs wait for has been run or issued by the other workers.
   bool is_ready(const DeviceWorker& worker) const;
 
  private:

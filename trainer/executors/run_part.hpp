@@ -17,7 +17,7 @@ struct RunPart {
   std::span<const std::unique_ptr<DeviceWorker>> workers;  ///< by device; null: not here
   std::span<const InstrIndex> limits;                      ///< by device
   Mailbox& mailbox;
-  const StreamRun* streams = nullptr;  ///< of executors with `queues`
+  const StreamRun* streams = nullptr;  ///< streams of executors with `queues`
 };
 
 }  // namespace plumb

@@ -14,6 +14,7 @@
 namespace plumb {
 namespace {
 
+/// Completes the options of streams by the devices of this process: one of several processes has one.
 StreamOptions options_for(const RunPlan& plan) {
   StreamOptions options = plan.options.execution.streams;
   options.devices = plan.program.num_devices;
@@ -34,7 +35,7 @@ std::unique_ptr<StreamMachine> machine_of(const RunPlan& plan) {
   return plan.backend.make_streams(options_for(plan));
 }
 
-/// What a member gives to a collective, by collective.
+/// Returns what a member gives to a collective, by collective.
 std::vector<std::int64_t> part_bytes(const RunPlan& plan) {
   std::vector<std::int64_t> bytes;
   for (std::uint32_t c = 0; c < plan.program.collectives.size(); ++c) {
@@ -49,7 +50,8 @@ std::vector<std::int64_t> part_bytes(const RunPlan& plan) {
 
 }  // namespace
 
-/// How one device's worker sees the others.
+/// Transport of one device when all are in this process: messages and sums go by streams. What crossed a cut, was sent
+/// again, or sums weights goes through the mailbox of the hosts.
 class StreamRun::Port : public Transport {
  public:
   Port(StreamRun& run, DeviceId device) : run_(run), device_(device) {}
@@ -214,6 +216,7 @@ void StreamRun::leave() {
   }
 }
 
+/// Begins a part of the run, from cut to cut, with no work on any stream.
 void StreamRun::begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits) {
   under_way_ = true;
   machine_.synchronize();
@@ -224,6 +227,8 @@ void StreamRun::begin(std::span<const InstrIndex> positions, std::span<const Ins
   if (links_) links_->begin_part(positions, limits);
 }
 
+/// Waits for all issued work, then reads times and losses. Losses are added in the order of microbatches, as every
+/// executor does.
 void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) {
   for (DeviceQueue* queue : here_) queue->flush();
   if (staged_) staged_->flush();
@@ -237,6 +242,7 @@ void StreamRun::finish(const RunClock& clock, RunTimes& times, LossLog& losses) 
   }
   messages_.finish_part(clock, times);
   reductions_.finish_part(clock, collective_ends_);
+  // Events end with the part; what was passed before is done.
   for (auto& passed : passed_) {
     for (auto& [position, event] : passed) event = StreamOrder::kAlways;
   }
@@ -272,6 +278,7 @@ void StreamRun::check() {
   if (staged_) staged_->check();
 }
 
+/// Throws an error with the first action of every device that has not ended.
 void StreamRun::give_up() {
   std::string text;
   for (DeviceQueue* queue : here_) {

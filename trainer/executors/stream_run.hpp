@@ -38,7 +38,7 @@ class StreamRun {
   /// all work, and fills in times by `clock`, and losses.
   void begin(std::span<const InstrIndex> positions, std::span<const InstrIndex> limits);
   void finish(const RunClock& clock, RunTimes& times, LossLog& losses);
-  /// When reductions ended; -1 where they have not.
+  /// Returns when reductions ended; -1 where they have not.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
   /// Abandons a part that was not finished: waits for links end, and nothing is in flight after this.
@@ -48,7 +48,7 @@ class StreamRun {
 
   /// The document starts again, or continues from `contents`.
   void restart(const Mailbox::Contents& contents);
-  /// Messages and reductions that cross a cut. Call it after `finish`.
+  /// Returns the messages and reductions that cross a cut. Call it after `finish`.
   Mailbox::Contents contents();
 
  private:
@@ -63,14 +63,14 @@ class StreamRun {
   StreamMachine& machine_;
   StreamOrder order_;
   TimeMarks marks_;
-  std::vector<DeviceQueue*> here_;                    ///< those of this process
+  std::vector<DeviceQueue*> here_;                    ///< queues of this process
   std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< by device; null: of another process
   StreamMessages messages_;
   StreamReductions reductions_;
-  std::vector<std::unique_ptr<Transport>> ports_;  ///< by device; empty with several processes, ...
-  std::unique_ptr<LinkMessages> links_;            ///< ... which may have this, ...
-  std::unique_ptr<StagedTransport> staged_;        ///< ... and have this
-  std::set<std::uint32_t> host_collectives_;       ///< those that the mailbox has
+  std::vector<std::unique_ptr<Transport>> ports_;  ///< ports by device; empty with several processes
+  std::unique_ptr<LinkMessages> links_;            ///< messages between several processes, if they have links
+  std::unique_ptr<StagedTransport> staged_;        ///< transport between several processes
+  std::set<std::uint32_t> host_collectives_;       ///< collectives that the mailbox has
   bool under_way_ = false;
   std::vector<Ticks> collective_ends_;
   /// By device: how far it was at which event.

@@ -34,7 +34,7 @@ constexpr SliceTables make_slice_tables() {
 
 constexpr SliceTables kSliceTables = make_slice_tables();
 
-/// The checksum's register after eight more bytes.
+/// Returns the checksum's register after eight more bytes.
 std::uint32_t after_word(std::uint32_t rest, std::uint64_t word) {
 #ifdef __SSE4_2__
   return static_cast<std::uint32_t>(_mm_crc32_u64(rest, word));

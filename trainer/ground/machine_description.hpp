@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-/// The machine that this program runs on: "AMD EPYC ..., 2 threads".
+/// Returns the machine that this program runs on: "AMD EPYC ..., 2 threads".
 std::string machine_description();
 
 }  // namespace plumb

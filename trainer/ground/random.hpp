@@ -20,7 +20,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// A different seed for everything that has a name or a number.
+/// Returns a different seed for everything that has a name or a number.
 std::uint64_t seed_for(std::uint64_t seed, std::string_view name);
 std::uint64_t seed_for(std::uint64_t seed, std::uint64_t number);
 

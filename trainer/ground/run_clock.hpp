@@ -15,14 +15,14 @@ class RunClock {
  public:
   explicit RunClock(double ticks_per_ns = 1) : ticks_per_ns_(ticks_per_ns) {}
 
-  /// The time of the clock that all run clocks of this machine use.
+  /// Returns the time of the clock that all run clocks of this machine use.
   static std::int64_t steady_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
 
   Ticks now() const;
-  /// The moment by `steady_ns`, rounded up.
+  /// Returns the moment by `steady_ns`, rounded up.
   std::int64_t steady_ns_at(Ticks moment) const;
   /// Returns at `moment`, a few microseconds late at most on a processor that is free; at once when it is over.
   void sleep_until(Ticks moment) const;
@@ -34,7 +34,7 @@ class RunClock {
   void pause() { paused_at_ns_ = steady_ns(); }
   void resume() { origin_ns_ += steady_ns() - paused_at_ns_; }
 
-  /// When the run began, by `steady_ns`; for clocks that several processes share.
+  /// Returns when the run began, by `steady_ns`; for clocks that several processes share.
   std::int64_t origin_ns() const { return origin_ns_; }
   void set_origin(std::int64_t origin_ns) { origin_ns_ = origin_ns; }
 

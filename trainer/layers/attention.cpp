@@ -2,10 +2,9 @@
 #include <cmath>
 
 #include "models/layers/layer_workspace.hpp"
-#include "trainer/layers/adapter.hpp"
+#include "trainer/layers/cpu_arithmetic.hpp"
 #include "trainer/layers/kinds.hpp"
 #include "trainer/layers/matrix.hpp"
-#include "trainer/layers/projection.hpp"
 #include "trainer/layers/rotary.hpp"
 #include "trainer/layers/softmax.hpp"
 
@@ -45,37 +44,27 @@ MatrixView<const T> view(MatrixView<T> m) {
   return {m.data, m.rows, m.columns, m.stride};
 }
 
-/// Multi-head self-attention with its projections; heads share keys and values in groups when there are fewer of them.
-/// Parameters: qkv weight, qkv bias (optional), out weight, out bias (optional), those of adapters.
-/// Stash: qkv (rotated, I), log sums (I), attended (W), gradient of qkv (made by I), that of adapters.
-/// The scores exist for 64 rows at a time; causal heads skip the keys after those rows, and with a window the scores
-/// before it are made and not used. On a sequence slice the keys
-/// and values of the earlier slices are gathered before its own, sample by sample.
+/// The core of an `AttentionLayer`. The scores exist for 64 rows at a time; causal heads skip the keys after those
+/// rows, and with a window the scores before it are made and not used. On a sequence slice the keys and values of the
+/// earlier slices are gathered before its own, sample by sample.
 template <class T>
-class Attention final : public Layer<T> {
+class AttentionScores {
  public:
-  Attention(const LayerSpec& spec, const MicrobatchShape& shape)
+  AttentionScores(const LayerSpec& spec, const MicrobatchShape& shape)
       : shape_(shape),
         width_(spec.width),
         heads_(spec.heads),
         kv_heads_(spec.kv_heads == 0 ? spec.heads : spec.kv_heads),
         head_width_(spec.width / spec.heads),
-        qkv_width_(width_ + 2 * kv_heads_ * head_width_),
+        qkv_width_(qkv_width(spec)),
         scale_(T(1) / std::sqrt(static_cast<T>(head_width_))),
         causal_(spec.causal),
         rotary_(spec.rotary),
         turns_(spec.turns),
-        window_(spec.window),
-        has_bias_(spec.bias),
-        has_qkv_bias_(spec.bias || spec.qkv_bias),
-        qkv_{shape.tokens(), width_, qkv_width_},
-        out_{shape.tokens(), width_, width_},
-        adapters_(make_adapters(spec, {qkv_, out_}, out_weight() + (has_bias_ ? 2 : 1), 4)) {}
+        window_(spec.window) {}
 
-  void forward(const LayerPass<T>& pass) const override {
+  void forward(const LayerPass<T>& pass) const {
     T* qkv = pass.stash_values(0);
-    qkv_.forward(pass.input, pass.weights[0], has_qkv_bias_ ? pass.weights[1] : nullptr, qkv);
-    adapters_[0].forward(pass, pass.input, qkv);
     T* scores = reinterpret_cast<T*>(pass.workspace);
     T* angles = scores + scores_size();
     T* gathered = angles + angles_size();
@@ -85,25 +74,19 @@ class Attention final : public Layer<T> {
       const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
       for_each_head(sample, [&](const HeadPlace& place) { attend(place, pass, keys, scores); });
     }
-    const T* attended = pass.stash_values(2);
-    if (pass.output != nullptr) {
-      out_.forward(attended, pass.weights[out_weight()], has_bias_ ? pass.weights[out_weight() + 1] : nullptr,
-                   pass.output);
-    }
-    adapters_[1].forward(pass, attended, pass.output);
   }
 
-  void input_grad(const LayerPass<T>& pass) const override {
+  /// Behind the scores and their gradient in the workspace.
+  T* attended_grad(const LayerPass<T>& pass) const { return reinterpret_cast<T*>(pass.workspace) + 2 * scores_size(); }
+
+  void input_grad(const LayerPass<T>& pass, T* attended_grad) const {
     T* scores = reinterpret_cast<T*>(pass.workspace);
     T* scores_grad = scores + scores_size();
-    T* attended_grad = scores_grad + scores_size();
     T* angles = attended_grad + shape_.tokens() * width_;
     T* gathered = angles + angles_size();
     T* gathered_grads = gathered + gathered_size();
     T* qkv_grad = pass.stash_values(3);
     const T* qkv = pass.stash_values(0);
-    out_.input_grad(pass.output_grad, pass.weights[out_weight()], attended_grad);
-    adapters_[1].input_grad(pass, pass.output_grad, attended_grad);
     std::fill(qkv_grad, qkv_grad + shape_.tokens() * qkv_width_, T(0));
     for (std::int64_t sample = 0; sample < shape_.samples; ++sample) {
       const KeyRows<const T> keys = keys_of(pass, qkv, sample, gathered);
@@ -127,21 +110,11 @@ class Attention final : public Layer<T> {
     }
     if (pass.key_grads != nullptr) add_later_slices(pass.key_grads, qkv_grad);
     if (rotary_) turn(qkv_grad, angles, T(-1));
-    qkv_.input_grad(static_cast<const T*>(qkv_grad), pass.weights[0], pass.input_grad);
-    adapters_[0].input_grad(pass, static_cast<const T*>(qkv_grad), pass.input_grad);
   }
 
-  void weight_grad(const LayerPass<T>& pass) const override {
-    out_.weight_grad(pass.output_grad, static_cast<const T*>(pass.stash_values(2)), pass.gradients[out_weight()],
-                     has_bias_ ? pass.gradients[out_weight() + 1] : nullptr);
-    qkv_.weight_grad(static_cast<const T*>(pass.stash_values(3)), pass.input, pass.gradients[0],
-                     has_qkv_bias_ ? pass.gradients[1] : nullptr);
-    adapters_[1].weight_grad(pass, pass.output_grad, static_cast<const T*>(pass.stash_values(2)));
-    adapters_[0].weight_grad(pass, static_cast<const T*>(pass.stash_values(3)), pass.input);
-  }
+  std::int64_t scratch_bytes() const { return 0; }
 
  private:
-  std::size_t out_weight() const { return has_qkv_bias_ ? 2 : 1; }
   std::int64_t all_keys() const { return shape_.before + shape_.sequence; }
   std::int64_t scores_size() const { return std::min(kAttentionRows, shape_.sequence) * all_keys(); }
   std::int64_t angles_size() const { return rotary_ ? shape_.sequence * head_width_ : 0; }
@@ -312,18 +285,13 @@ class Attention final : public Layer<T> {
   bool rotary_;
   RotaryTurns turns_;
   std::int64_t window_;  ///< keys that a query sees at most, its own included; 0: no limit
-  bool has_bias_;
-  bool has_qkv_bias_;
-  Projection qkv_;
-  Projection out_;
-  std::vector<Adapter> adapters_;  ///< qkv, out
 };
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<Layer<T>> make_attention(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<Attention<T>>(spec, shape);
+  return std::make_unique<AttentionLayer<CpuArithmetic<T>, AttentionScores<T>>>(spec, shape);
 }
 
 template std::unique_ptr<Layer<float>> make_attention(const LayerSpec&, const MicrobatchShape&);

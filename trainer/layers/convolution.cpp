@@ -28,20 +28,20 @@ class Convolution final : public Layer<T> {
 
   void forward(const LayerPass<T>& pass) const override {
     if (pass.output == nullptr) return;
-    for_each_group([&](std::int64_t first, const Projection& product) {
-      product.forward(patches(pass, first, product), pass.weights[0], spec_.bias ? pass.weights[1] : nullptr,
+    for_each_group([&](std::int64_t first, const Projection<T>& product) {
+      product.forward(pass, patches(pass, first, product), {pass.weights[0], spec_.bias ? pass.weights[1] : nullptr},
                       pass.output + first * out_.features());
     });
   }
 
   void input_grad(const LayerPass<T>& pass) const override {
     if (pass.input_grad == nullptr) return;
-    for_each_group([&](std::int64_t first, const Projection& product) {
+    for_each_group([&](std::int64_t first, const Projection<T>& product) {
       const T* output_grad = pass.output_grad + first * out_.features();
       T* input_grad = pass.input_grad + first * in_.features();
-      if (!needs_patches(spec_)) return product.input_grad(output_grad, pass.weights[0], input_grad);
+      if (!needs_patches(spec_)) return product.input_grad(pass, output_grad, pass.weights[0], input_grad);
       T* patch_grads = reinterpret_cast<T*>(pass.workspace);
-      product.input_grad(output_grad, pass.weights[0], patch_grads);
+      product.input_grad(pass, output_grad, pass.weights[0], patch_grads);
       const std::int64_t images = product.tokens / out_.pixels();
       std::fill_n(input_grad, images * in_.features(), T(0));
       for (std::int64_t i = 0; i < images; ++i) {
@@ -51,9 +51,9 @@ class Convolution final : public Layer<T> {
   }
 
   void weight_grad(const LayerPass<T>& pass) const override {
-    for_each_group([&](std::int64_t first, const Projection& product) {
-      product.weight_grad(pass.output_grad + first * out_.features(), patches(pass, first, product), pass.gradients[0],
-                          spec_.bias ? pass.gradients[1] : nullptr);
+    for_each_group([&](std::int64_t first, const Projection<T>& product) {
+      product.weight_grad(pass, pass.output_grad + first * out_.features(), patches(pass, first, product),
+                          pass.gradients[0], spec_.bias ? pass.gradients[1] : nullptr);
     });
   }
 
@@ -61,12 +61,12 @@ class Convolution final : public Layer<T> {
   template <class F>
   void for_each_group(F f) const {
     for (std::int64_t first = 0; first < images_; first += together_) {
-      f(first, Projection{std::min(together_, images_ - first) * out_.pixels(), patch_, spec_.filters});
+      f(first, Projection<T>{std::min(together_, images_ - first) * out_.pixels(), patch_, spec_.filters});
     }
   }
 
   /// The patches of the images of a group, in the workspace or, where they are the pixels, in the input.
-  const T* patches(const LayerPass<T>& pass, std::int64_t first, const Projection& product) const {
+  const T* patches(const LayerPass<T>& pass, std::int64_t first, const Projection<T>& product) const {
     const T* input = pass.input + first * in_.features();
     if (!needs_patches(spec_)) return input;
     T* to = reinterpret_cast<T*>(pass.workspace);

@@ -71,7 +71,7 @@ class Head final : public Layer<T> {
   void forward(const LayerPass<T>& pass) const override {
     const SoftTargets& soft = pass.ids.soft;
     T* logits = soft.made != nullptr ? reinterpret_cast<T*>(soft.made) : pass.stash_values(0);
-    projection_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, logits);
+    projection_.forward(pass, pass.input, {pass.weights[0], has_bias_ ? pass.weights[1] : nullptr}, logits);
     if (soft.made != nullptr) return;
     const bool has_teacher = soft.given != nullptr && soft.weight > 0;
     const std::int64_t tokens = projection_.tokens;
@@ -101,16 +101,16 @@ class Head final : public Layer<T> {
   }
 
   void input_grad(const LayerPass<T>& pass) const override {
-    projection_.input_grad(static_cast<const T*>(pass.stash_values(0)), pass.weights[0], pass.input_grad);
+    projection_.input_grad(pass, pass.stash_values(0), pass.weights[0], pass.input_grad);
   }
 
   void weight_grad(const LayerPass<T>& pass) const override {
-    projection_.weight_grad(static_cast<const T*>(pass.stash_values(0)), pass.input, pass.gradients[0],
+    projection_.weight_grad(pass, pass.stash_values(0), pass.input, pass.gradients[0],
                             has_bias_ ? pass.gradients[1] : nullptr);
   }
 
  private:
-  Projection projection_;
+  Projection<T> projection_;
   bool has_bias_;
 };
 

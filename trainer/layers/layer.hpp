@@ -38,11 +38,12 @@ struct EarlierKeys {
 };
 
 /// What one pass of one layer computes on. Pointers of tensors that are dead in a pass are null.
-/// Matrices are row-major with one row per token, samples one after the other.
-template <class T>
+/// Matrices are row-major with one row per token, samples one after the other. T: numbers of weights and activations;
+/// G: of the parameters' gradients.
+template <class T, class G = T>
 struct LayerPass {
   std::span<const T* const> weights;  ///< F and I; by parameter of the layer's facts
-  std::span<T* const> gradients;      ///< I (norms) and W; added to
+  std::span<G* const> gradients;      ///< I (norms) and W; added to
   std::span<std::byte* const> stash;  ///< by stash tensor of the layer's facts
   const T* input = nullptr;           ///< F; in I and W as the facts say
   const T* from = nullptr;            ///< second input, where the kind has one; read as the facts say
@@ -65,16 +66,22 @@ struct LayerPass {
 /// The arithmetic of one layer, for one size of microbatch. It has no state but sizes: forward and backward may be
 /// given different versions of the weights. `LayerFacts` (models/layers/layer_facts.hpp) lists what it reads and
 /// writes. Same input, same bits, on whatever thread.
-template <class T>
-class Layer {
+template <class Pass>
+class LayerOf {
  public:
-  virtual ~Layer() = default;
+  virtual ~LayerOf() = default;
   /// F: output and what the facts keep.
-  virtual void forward(const LayerPass<T>& pass) const = 0;
+  virtual void forward(const Pass& pass) const = 0;
   /// I: gradient of the input, and of the parameters where the facts say so.
-  virtual void input_grad(const LayerPass<T>& pass) const = 0;
+  virtual void input_grad(const Pass& pass) const = 0;
   /// W: gradients of the parameters. May run any time after I.
-  virtual void weight_grad(const LayerPass<T>& pass) const = 0;
+  virtual void weight_grad(const Pass& pass) const = 0;
+  /// Bytes of scratch that a pass needs, where a back end has scratch beside the workspace.
+  virtual std::int64_t scratch_bytes() const { return 0; }
 };
+
+/// A layer on the CPU.
+template <class T>
+using Layer = LayerOf<LayerPass<T>>;
 
 }  // namespace plumb

@@ -2,10 +2,9 @@
 #include <numbers>
 
 #include "models/network/layer_shape.hpp"
-#include "trainer/layers/adapter.hpp"
+#include "trainer/layers/cpu_arithmetic.hpp"
 #include "trainer/layers/exponential.hpp"
 #include "trainer/layers/kinds.hpp"
-#include "trainer/layers/projection.hpp"
 
 namespace plumb {
 
@@ -76,62 +75,15 @@ struct Curve<Activation::kSilu> {
   }
 };
 
-/// Two projections with an activation in between; gated: y = (f(x Wg) * (x Wu)) W2, with Wg and Wu stacked in one
-/// matrix, gates first.
-/// Parameters: in weight, in bias (optional), out weight, out bias (optional), those of adapters.
-/// Stash: inner (I), activated (W), gradient of inner (made by I), that of adapters.
+/// f, applied to rows of one or two halves.
 template <class T, Activation kActivation, bool gated>
-class Mlp final : public Layer<T> {
- public:
-  Mlp(const LayerSpec& spec, const MicrobatchShape& shape)
-      : in_{shape.tokens(), spec.width, gated ? 2 * spec.hidden : spec.hidden},
-        out_{shape.tokens(), spec.hidden, spec.width},
-        has_bias_(spec.bias),
-        adapters_(make_adapters(spec, {in_, out_}, spec.bias ? 4 : 2, 3)) {}
+struct MlpActivationRows {
+  std::int64_t hidden;
+  std::int64_t stride;  ///< numbers between rows before f
 
-  void forward(const LayerPass<T>& pass) const override {
-    T* inner = pass.stash_values(0);
-    T* activated = pass.stash_values(1);
-    in_.forward(pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, inner);
-    adapters_[0].forward(pass, pass.input, inner);
-    activate(inner, activated);
-    if (pass.output != nullptr) {
-      out_.forward(static_cast<const T*>(activated), pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
-                   pass.output);
-    }
-    adapters_[1].forward(pass, static_cast<const T*>(activated), pass.output);
-  }
-
-  /// The gradient of the activated values lands where that of the inner ones will be: its second half when gated.
-  void input_grad(const LayerPass<T>& pass) const override {
-    const T* inner = pass.stash_values(0);
-    T* inner_grad = pass.stash_values(2);
-    T* activated_grad = gated ? inner_grad + out_.inputs : inner_grad;
-    out_.input_grad(pass.output_grad, pass.weights[out_weight()], activated_grad, in_.outputs);
-    adapters_[1].input_grad(pass, pass.output_grad, activated_grad, in_.outputs);
-    for (std::int64_t t = 0; t < in_.tokens; ++t) {
-      activation_grad(inner + t * in_.outputs, inner_grad + t * in_.outputs);
-    }
-    in_.input_grad(static_cast<const T*>(inner_grad), pass.weights[0], pass.input_grad);
-    adapters_[0].input_grad(pass, static_cast<const T*>(inner_grad), pass.input_grad);
-  }
-
-  void weight_grad(const LayerPass<T>& pass) const override {
-    out_.weight_grad(pass.output_grad, static_cast<const T*>(pass.stash_values(1)), pass.gradients[out_weight()],
-                     has_bias_ ? pass.gradients[3] : nullptr);
-    in_.weight_grad(static_cast<const T*>(pass.stash_values(2)), pass.input, pass.gradients[0],
-                    has_bias_ ? pass.gradients[1] : nullptr);
-    adapters_[1].weight_grad(pass, pass.output_grad, static_cast<const T*>(pass.stash_values(1)));
-    adapters_[0].weight_grad(pass, static_cast<const T*>(pass.stash_values(2)), pass.input);
-  }
-
- private:
-  std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
-
-  void activate(const T* inner, T* activated) const {
-    const std::int64_t hidden = out_.inputs;
-    for (std::int64_t t = 0; t < in_.tokens; ++t) {
-      const T* x = inner + t * in_.outputs;
+  void activate(std::int64_t tokens, const T* inner, T* activated) const {
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const T* x = inner + t * stride;
       T* y = activated + t * hidden;
       for (std::int64_t j = 0; j < hidden; ++j) {
         if constexpr (gated) {
@@ -144,8 +96,7 @@ class Mlp final : public Layer<T> {
   }
 
   /// One row, in place: gradient of the activated values to that of the inner ones.
-  void activation_grad(const T* x, T* gradient) const {
-    const std::int64_t hidden = out_.inputs;
+  void grad(const T* x, T* gradient) const {
     for (std::int64_t j = 0; j < hidden; ++j) {
       if constexpr (gated) {
         const T activated_grad = gradient[hidden + j];
@@ -156,17 +107,43 @@ class Mlp final : public Layer<T> {
       }
     }
   }
+};
 
-  Projection in_;
-  Projection out_;
-  bool has_bias_;
-  std::vector<Adapter> adapters_;  ///< in, out
+/// The activation of an `MlpLayer`.
+template <class T, Activation kActivation, bool gated>
+class MlpActivation {
+ public:
+  explicit MlpActivation(const LayerSpec& spec) : rows_{spec.hidden, gated ? 2 * spec.hidden : spec.hidden} {}
+
+  void forward(const LayerPass<T>& pass, const Projection<T>& in, const T* bias,
+               const Adapter<CpuArithmetic<T>>& adapter) const {
+    T* inner = pass.stash_values(0);
+    in.forward(pass, pass.input, {pass.weights[0], bias}, inner);
+    adapter.forward(pass, pass.input, inner);
+    rows_.activate(in.tokens, inner, pass.stash_values(1));
+  }
+
+  /// The gradient of the activated values lands where that of the inner ones will be: its second half when gated.
+  void input_grad(const LayerPass<T>& pass, const Projection<T>& out, const T* weight,
+                  const Adapter<CpuArithmetic<T>>& adapter) const {
+    const T* inner = pass.stash_values(0);
+    T* inner_grad = pass.stash_values(2);
+    T* activated_grad = gated ? inner_grad + rows_.hidden : inner_grad;
+    out.input_grad(pass, pass.output_grad, weight, activated_grad, {.stride = rows_.stride});
+    adapter.input_grad(pass, pass.output_grad, activated_grad, rows_.stride);
+    for (std::int64_t t = 0; t < out.tokens; ++t) rows_.grad(inner + t * rows_.stride, inner_grad + t * rows_.stride);
+  }
+
+ private:
+  MlpActivationRows<T, kActivation, gated> rows_;
 };
 
 template <class T, Activation kActivation>
 std::unique_ptr<Layer<T>> make(const LayerSpec& spec, const MicrobatchShape& shape) {
-  if (spec.gated) return std::make_unique<Mlp<T, kActivation, true>>(spec, shape);
-  return std::make_unique<Mlp<T, kActivation, false>>(spec, shape);
+  if (spec.gated) {
+    return std::make_unique<MlpLayer<CpuArithmetic<T>, MlpActivation<T, kActivation, true>>>(spec, shape);
+  }
+  return std::make_unique<MlpLayer<CpuArithmetic<T>, MlpActivation<T, kActivation, false>>>(spec, shape);
 }
 
 }  // namespace

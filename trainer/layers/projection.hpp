@@ -2,25 +2,30 @@
 
 #include <cstdint>
 
+#include "trainer/layers/layer.hpp"
+#include "trainer/layers/product_terms.hpp"
+
 namespace plumb {
 
 /// Sizes of y = x W^T + b: x is tokens x inputs, W outputs x inputs, y tokens x outputs.
+template <class T>
 struct Projection {
   std::int64_t tokens = 0;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
+  std::int64_t y_stride = 0;  ///< numbers between rows of y and dy; 0: dense
 
-  /// `bias` may be null.
-  template <class T>
-  void forward(const T* x, const T* weight, const T* bias, T* y) const;
+  void forward(const LayerPass<T>& pass, const T* x, const AffineWeights<T>& weights, T* y,
+               const ProductTerms& terms = {}) const;
 
-  /// dx = dy W. `dx_stride`: numbers between rows of dx, 0 when dense.
-  template <class T>
-  void input_grad(const T* dy, const T* weight, T* dx, std::int64_t dx_stride = 0) const;
+  /// Writes dx = dy W.
+  void input_grad(const LayerPass<T>& pass, const T* dy, const T* weight, T* dx, const ProductTerms& terms = {}) const;
 
-  /// dW += dy^T x, db += sum of dy over the tokens, in their order; either may be null (frozen).
-  template <class T>
-  void weight_grad(const T* dy, const T* x, T* weight_grad, T* bias_grad) const;
+  /// Adds dy^T x to dW, and dy to db, row by row; either may be null (frozen, or no bias).
+  void weight_grad(const LayerPass<T>& pass, const T* dy, const T* x, T* weight_grad, T* bias_grad) const;
+
+  /// Bytes of scratch that a product needs beside the workspace of its pass.
+  std::int64_t scratch_bytes() const { return 0; }
 };
 
 }  // namespace plumb

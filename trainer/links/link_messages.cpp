@@ -20,7 +20,7 @@ std::vector<std::span<std::byte>> spans_of_parts(std::span<const Block> blocks) 
   return spans;
 }
 
-/// The channels of `program`, those that carry messages, and after them what gradients are reduced by.
+/// Returns the channels of `program`, those that carry messages, and after them what gradients are reduced by.
 std::vector<LinkEnds> links_of(const Program& program) {
   std::vector<LinkEnds> links;
   for (const Channel& channel : program.channels) links.push_back({channel.from, channel.to, false});
@@ -49,6 +49,8 @@ LinkMessages::~LinkMessages() {
   for (std::byte* words : first_words_) setting_.machine.free(own().device(), words);
 }
 
+/// Connects every link on its own stream and sends a first word through it, so that no message pays for the set-up. The
+/// host looks after the group meanwhile: a process that fails ends the wait.
 void LinkMessages::connect(ProcessGroup& group) {
   links_.exchange_names(group);
   StreamMachine& machine = setting_.machine;
@@ -80,6 +82,8 @@ void LinkMessages::connect(ProcessGroup& group) {
   machine.synchronize();
 }
 
+/// Begins a part of the run. A message that was sent before it has come by the hosts; for one that is sent in it and
+/// was posted earlier, the link is asked now.
 void LinkMessages::begin_part(std::span<const InstrIndex> begin, std::span<const InstrIndex> end) {
   begin_.assign(begin.begin(), begin.end());
   end_.assign(end.begin(), end.end());
@@ -96,6 +100,7 @@ void LinkMessages::begin_part(std::span<const InstrIndex> begin, std::span<const
   }
 }
 
+/// Launches a send or a receive on the channel's stream behind all work of the device so far, between two marks.
 EventId LinkMessages::move(std::uint32_t transfer, Spans parts, bool sends) {
   const std::uint32_t channel = at(transfer).channel;
   const StreamId on = streams_.at(channel);
@@ -117,6 +122,7 @@ EventId LinkMessages::move(std::uint32_t transfer, Spans parts, bool sends) {
   return setting_.order.record(on);
 }
 
+/// Sends by the link if the receiver posts within this part; otherwise the hosts keep the message over the cut.
 bool LinkMessages::send(std::uint32_t transfer, std::span<const Block> message) {
   if (at(transfer).post >= end_[index(channel(transfer).to)]) {
     travels_.push_back({transfer});
@@ -162,6 +168,7 @@ bool LinkMessages::take(std::uint32_t transfer) {
   return !message.empty() && !message.mapped().replaced;
 }
 
+/// Notes that the message comes from the hosts instead, whether it was posted already or not.
 void LinkMessages::replace(std::uint32_t transfer) {
   const auto message = incoming_.find(transfer);
   if (message != incoming_.end()) {

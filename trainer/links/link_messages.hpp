@@ -54,14 +54,14 @@ class LinkMessages {
 
   LinkReductions& reductions() { return reductions_; }
 
-  /// Whether so many messages have been issued that the host must check their progress before it issues more.
+  /// Returns whether so many messages have been issued that the host must check their progress before it issues more.
   bool is_far_ahead();
-  /// Whether everything that was issued has arrived.
+  /// Returns whether everything that was issued has arrived.
   bool is_idle();
   /// Throws `Error` when a link has failed.
   void check() { links_.check(); }
   void abort() { links_.abort(); }
-  /// Bytes of what was received and not taken. After `finish_part`.
+  /// Returns the bytes of what was received and not taken. After `finish_part`.
   std::map<std::uint32_t, std::vector<std::byte>> under_way();
   std::string description() const { return links_.description(); }
 
@@ -70,7 +70,7 @@ class LinkMessages {
   /// Posted, and not taken.
   struct Incoming {
     Spans slots;
-    bool asked = false;  ///< of the link; otherwise in a later part
+    bool asked = false;  ///< whether the link has been asked; otherwise in a later part
     bool replaced = false;
     EventId arrived = StreamOrder::kAlways;
     TransferTimes times = {};
@@ -99,9 +99,9 @@ class LinkMessages {
   std::map<std::uint32_t, EventId> left_;          ///< by transfer: its send buffer is free after this
   std::map<std::uint32_t, std::uint32_t> posted_;  ///< by channel: the last one
   std::set<std::uint32_t> replaced_;               ///< before they were posted
-  std::deque<EventId> asked_;                      ///< of the device's own work before its messages
-  std::vector<Travel> travels_;                    ///< of this part of the run; ...
-  std::size_t arrived_ = 0;                        ///< ... the first ones are over
+  std::deque<EventId> asked_;                      ///< events of the device's own work before its messages
+  std::vector<Travel> travels_;                    ///< messages of this part of the run
+  std::size_t arrived_ = 0;                        ///< number of the first `travels_` that are over
 };
 
 }  // namespace plumb

@@ -64,6 +64,8 @@ std::uint32_t LinkReductions::link(DeviceId from, DeviceId to) const {
          static_cast<std::uint32_t>(at - pairs_.begin());
 }
 
+/// Decides which collectives go by links in this part: sums of gradients that all members join and collect within it.
+/// Of the others' parts it lists what comes from each device, in the order in which that one sends them.
 void LinkReductions::begin_part(std::span<const InstrIndex> begin, std::span<const InstrIndex> end) {
   const Program& program = setup_.setting.program;
   coming_.clear();
@@ -91,6 +93,7 @@ LinkReductions::Part& LinkReductions::part(std::uint32_t collective, std::size_t
   return part;
 }
 
+/// Launches a send or a receive on the link's own stream, and returns its end.
 EventId LinkReductions::move(std::uint32_t link, const Staging& buffer, bool sends) {
   StreamMachine& machine = setup_.setting.machine;
   const StreamId on = setup_.streams.at(link);
@@ -104,6 +107,7 @@ EventId LinkReductions::move(std::uint32_t link, const Staging& buffer, bool sen
   return under_way_.emplace_back(setup_.setting.order.record(on));
 }
 
+/// Copies the own part out of the way, sends it to all others, and asks for theirs.
 bool LinkReductions::join(std::uint32_t collective, std::size_t member, Pieces pieces) {
   if (!by_link_[collective]) return false;
   const StreamSetting& setting = setup_.setting;
@@ -129,7 +133,7 @@ bool LinkReductions::join(std::uint32_t collective, std::size_t member, Pieces p
   return true;
 }
 
-/// All parts that `from` sends before its last one of `collective`, and that.
+/// Asks for all parts that `from` sends up to its last one of `collective`: a link delivers in the order of sending.
 void LinkReductions::receive_up_to(std::uint32_t collective, DeviceId from) {
   std::deque<Coming>& coming = coming_[from];
   const auto is_of = [&](const Coming& one) { return one.collective == collective; };
@@ -151,6 +155,8 @@ bool LinkReductions::await(std::uint32_t collective) {
   return true;
 }
 
+/// Adds the parts up in the order of the members, so that all devices get the same bits. The last member here gives the
+/// copies back.
 bool LinkReductions::collect(std::uint32_t collective, Pieces sum) {
   const auto found = reductions_.find(collective);
   if (found == reductions_.end()) return false;

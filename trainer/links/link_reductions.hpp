@@ -14,8 +14,8 @@
 
 namespace plumb {
 
-/// The links between devices that reduce gradients together: a pair in each direction, in order. They are numbered
-/// after the program's channels.
+/// Returns the links between devices that reduce gradients together: a pair in each direction, in order. They are
+/// numbered after the program's channels.
 std::vector<std::pair<DeviceId, DeviceId>> reduction_pairs(const Program& program);
 
 /// Reductions between devices of several processes, from GPU to GPU. Every member sends a copy of its part to all other
@@ -33,7 +33,7 @@ class LinkReductions {
     const std::map<std::uint32_t, StreamId>& streams;  ///< by link
     DeviceId device{};
     NumberType type{};
-    std::vector<std::int64_t> bytes;  ///< of a part, by collective
+    std::vector<std::int64_t> bytes;  ///< bytes of a part, by collective
   };
   /// What `setup` names must outlive this.
   explicit LinkReductions(Setup setup);
@@ -48,7 +48,7 @@ class LinkReductions {
   bool await(std::uint32_t collective);
   bool collect(std::uint32_t collective, Pieces sum);
 
-  /// Whether everything that was issued has arrived.
+  /// Returns whether everything that was issued has arrived.
   bool is_idle();
 
  private:
@@ -86,7 +86,7 @@ class LinkReductions {
   std::map<DeviceId, std::deque<Coming>> coming_;
   std::map<std::uint32_t, Reduction> reductions_;
   std::deque<EventId> under_way_;
-  std::vector<std::pair<std::uint32_t, MarkId>> arrivals_;  ///< of this part: collective and mark
+  std::vector<std::pair<std::uint32_t, MarkId>> arrivals_;  ///< arrivals of this part: collective and mark
 };
 
 }  // namespace plumb

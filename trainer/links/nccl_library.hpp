@@ -16,7 +16,7 @@ enum class Result : int {
   kInternalError = 3,
   kInvalidArgument = 4,
   kInvalidUsage = 5,
-  kRemoteError = 6,  ///< of the other end: it has failed, or is gone
+  kRemoteError = 6,  ///< failure of the other end: it has failed, or is gone
   kInProgress = 7,
 };
 
@@ -34,8 +34,8 @@ struct Config {
   unsigned int version = 21700;
   int blocking = kUnset;
   int cluster_size = kUnset;
-  int min_blocks = kUnset;  ///< of threads, and so multiprocessors, that a message takes ...
-  int max_blocks = kUnset;  ///< ... at least and at most
+  int min_blocks = kUnset;  ///< least blocks of threads, and so multiprocessors, that a message takes
+  int max_blocks = kUnset;  ///< most blocks of threads that a message takes
   const char* network = nullptr;
 };
 
@@ -66,7 +66,7 @@ inline constexpr const char* kLibraryFile = "libnccl.so.2";
 /// Loads the library, which stays loaded. Throws `Error` when it is missing, is too old, or has no such function.
 Library load_library(const std::string& file = kLibraryFile);
 
-/// Why the library cannot be loaded: "libnccl.so.2: cannot open shared object file ..."; empty: it is there.
+/// Returns why the library cannot be loaded: "libnccl.so.2: cannot open shared object file ..."; empty: it is there.
 std::string why_no_library(const std::string& file = kLibraryFile);
 
 }  // namespace plumb::nccl

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// Of threads: a message needs few, and what it takes is missing elsewhere.
+/// Most blocks of threads: a message needs few, and what it takes is missing elsewhere.
 constexpr int kMostBlocks = 2;
 constexpr int kSender = 0;
 constexpr int kReceiver = 1;

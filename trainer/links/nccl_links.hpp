@@ -40,7 +40,7 @@ class NcclLinks {
   NcclLinks& operator=(const NcclLinks&) = delete;
   ~NcclLinks();
 
-  /// The channels that begin or end here, ascending.
+  /// Returns the channels that begin or end here, ascending.
   const std::vector<std::uint32_t>& channels() const { return channels_; }
   bool sends(std::uint32_t channel) const;
 
@@ -50,7 +50,7 @@ class NcclLinks {
   /// thread are for.
   void connect(std::uint32_t channel);
 
-  /// Of the parts of one message; by `stream`, in its order. Throw `Error`.
+  /// Send and receive the parts of one message by `stream`, in its order. Throw `Error`.
   void send(std::uint32_t channel, Pieces parts, void* stream);
   void receive(std::uint32_t channel, Pieces parts, void* stream);
 
@@ -77,7 +77,7 @@ class NcclLinks {
   std::vector<LinkEnds> ends_;
   std::size_t rank_;
   std::vector<std::uint32_t> channels_;
-  std::mutex mutex_;                     ///< of what follows
+  std::mutex mutex_;                     ///< guards what follows
   std::map<std::uint32_t, Link> links_;  ///< by channel
   std::string failure_;                  ///< the first one at this end, or else at another
   bool lost_peer_ = false;               ///< it is at another

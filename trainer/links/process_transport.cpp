@@ -14,6 +14,7 @@ void add_once(std::vector<DeviceId>& devices, DeviceId device) {
 
 }  // namespace
 
+/// Finds out once who must be told what: the other members of every collective, and who waits for which own instr.
 ProcessTransport::ProcessTransport(const RunPlan& plan, ProcessGroup& group, Mailbox& mailbox, LossLog& losses)
     : plan_(plan), group_(group), mailbox_(mailbox), losses_(losses), members_(plan.program.collectives.size()) {
   const Program& program = plan.program;
@@ -64,6 +65,7 @@ void ProcessTransport::publish(std::uint32_t holder, std::int32_t update, std::s
   mailbox_.publish(holder, update, note);
 }
 
+/// Sends the part to every other process that has members; each adds all parts up itself.
 void ProcessTransport::join(std::uint32_t collective, std::size_t member, Pieces part) {
   for (const DeviceId other : members_[collective]) {
     PacketWriter data;
@@ -104,6 +106,7 @@ void ProcessTransport::begin(RunClock& clock) {
   group_.open(*this);
 }
 
+/// Puts what another process has sent into the mailbox of this one.
 void ProcessTransport::deliver(std::span<const std::byte> data) {
   PacketReader reader(data);
   switch (reader.get<Kind>()) {

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// Between two looks at what is pending.
+/// Time between two looks at what is pending.
 constexpr std::chrono::microseconds kBetweenLooks{20};
 
 }  // namespace
@@ -35,7 +35,7 @@ void StagedTransport::give_back(const Buffers& buffers) {
   }
 }
 
-/// By a stream of its own, after all that stands on the compute stream.
+/// Copies to the host on a stream of its own, after all that is on the compute stream. Returns the end of the copies.
 EventId StagedTransport::copy_out(StreamKind by, Pieces from, const Buffers& to) {
   const StreamId on = setting_.queue.stream(by);
   setting_.order.wait(on, std::array{setting_.queue.done()});
@@ -45,6 +45,7 @@ EventId StagedTransport::copy_out(StreamKind by, Pieces from, const Buffers& to)
   return setting_.order.record(on);
 }
 
+/// Does what had to wait for an event that is done now, in the order of issue. Returns whether there was any.
 bool StagedTransport::do_what_is_due() {
   bool any = false;
   for (auto at = pending_.begin(); at != pending_.end();) {
@@ -64,12 +65,13 @@ void StagedTransport::check() {
   if (setting_.links != nullptr) setting_.links->check();
 }
 
-/// Links let nobody wait, so the issuing thread must not run away from its device: what is due would not be done.
+/// Holds the issuing thread near its device. Links let nobody wait, so a thread far ahead would not do what is due.
 void StagedTransport::stay_close() {
   if (setting_.links->is_far_ahead()) look_until([this] { return !setting_.links->is_far_ahead(); });
 }
 
-/// Returns early when nothing is pending and there are no links: then nobody has to look any more.
+/// Serves what is due until `ready`. Returns early when nothing is pending and there are no links: nobody need look
+/// then.
 template <class Ready>
 void StagedTransport::look_until(const Ready& ready) {
   using Clock = std::chrono::steady_clock;

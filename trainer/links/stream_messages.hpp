@@ -34,7 +34,7 @@ class StreamMessages {
 
   void send(std::uint32_t transfer, std::span<const Block> message);
   void post(std::uint32_t transfer, std::span<const Block> slots);
-  /// Whether the receive is posted, so that the sender needs no staging buffer.
+  /// Returns whether the receive is posted, so that the sender needs no staging buffer.
   bool is_posted(std::uint32_t transfer) const;
   void await_sent(std::uint32_t transfer);
   /// False when the message has not been sent.
@@ -52,7 +52,7 @@ class StreamMessages {
     messages_.clear();
     taken_.clear();
   }
-  /// Bytes of what was sent and not taken. The machine has been waited for.
+  /// Returns the bytes of what was sent and not taken. The machine has been waited for.
   std::map<std::uint32_t, std::vector<std::byte>> under_way();
 
  private:
@@ -87,7 +87,7 @@ class StreamMessages {
   StagingPool pool_;
   std::map<std::uint32_t, Message> messages_;  ///< by transfer; sent or posted, and not taken
   std::map<std::uint32_t, EventId> taken_;     ///< when the copy of a taken message was done; its sender may ask
-  std::vector<Travel> travels_;                ///< of this part of the run
+  std::vector<Travel> travels_;                ///< messages of this part of the run
 };
 
 }  // namespace plumb

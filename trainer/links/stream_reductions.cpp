@@ -5,6 +5,8 @@
 
 namespace plumb {
 
+/// Copies the part on the device's stream for gradients, so that backwards may go on. The last member to join issues
+/// the sums.
 void StreamReductions::join(std::uint32_t collective, std::size_t number, DeviceId device, Pieces part) {
   Reduction& reduction = reductions_[collective];
   reduction.members.resize(setting_.program.collectives[collective].members.size());
@@ -23,6 +25,7 @@ void StreamReductions::join(std::uint32_t collective, std::size_t number, Device
   if (++reduction.joined == reduction.members.size()) reduce(collective, reduction);
 }
 
+/// Issues the sum on every member's device, then gives the copies back: they are free when all sums are done.
 void StreamReductions::reduce(std::uint32_t collective, Reduction& reduction) {
   std::vector<EventId> done;
   for (Member& own : reduction.members) {
@@ -36,6 +39,8 @@ void StreamReductions::reduce(std::uint32_t collective, Reduction& reduction) {
   }
 }
 
+/// Adds all parts up in the order of the members, into the member's own blocks. Parts of other devices are sent into a
+/// term first.
 void StreamReductions::add_up(Reduction& reduction, Member& own) {
   const StreamId on = queue(own.device).stream(StreamKind::kGradients);
   std::vector<EventId> before;
@@ -105,6 +110,7 @@ std::vector<std::byte> StreamReductions::bytes_of(DeviceId device,
   return bytes;
 }
 
+/// Saves sums that are made but not collected, and of others the parts that have joined.
 std::map<std::uint32_t, Mailbox::Reduction> StreamReductions::under_way() {
   std::map<std::uint32_t, Mailbox::Reduction> all;
   for (const auto& [collective, reduction] : reductions_) {

@@ -27,7 +27,7 @@ class StreamReductions {
 
   void finish_part(const RunClock& clock, std::vector<Ticks>& ends);
   void forget();
-  /// Those under way. The machine has been waited for.
+  /// Returns the reductions under way. The machine has been waited for.
   std::map<std::uint32_t, Mailbox::Reduction> under_way();
 
  private:
@@ -54,7 +54,7 @@ class StreamReductions {
   NumberType type_;
   StagingPool pool_;
   std::map<std::uint32_t, Reduction> reductions_;
-  std::vector<std::pair<std::uint32_t, MarkId>> ends_;  ///< of this part of the run: collective and mark
+  std::vector<std::pair<std::uint32_t, MarkId>> ends_;  ///< ends of this part of the run: collective and mark
 };
 
 }  // namespace plumb

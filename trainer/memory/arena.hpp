@@ -96,18 +96,18 @@ class Arena {
     Arena& arena_;
   };
 
-  /// What the blocks are pieces of.
+  /// Returns what the blocks are pieces of.
   DeviceMemory& memory() const { return *memory_; }
 
   const MemoryByClass& live() const { return live_; }
   std::int64_t live_bytes() const { return total_; }
   std::int64_t peak_bytes() const { return peak_; }
-  /// Bytes by class when the total first reached its peak.
+  /// Returns the bytes by class when the total first reached its peak.
   const MemoryByClass& at_peak() const { return at_peak_; }
   /// Storage held from the memory.
   std::int64_t reserved_bytes() const { return reserved_; }
 
-  /// The changes since the last call, in order; empty unless `log_events`.
+  /// Returns the changes since the last call, in order; empty unless `log_events`.
   std::vector<ArenaEvent> take_events() { return std::exchange(events_, {}); }
 
  private:
@@ -120,7 +120,7 @@ class Arena {
   static constexpr std::int32_t kNoLane = -1;
   struct Lane {
     std::int32_t microbatch = -1;
-    std::int64_t blocks = 0;  ///< that are lent
+    std::int64_t blocks = 0;  ///< number of blocks that are lent
   };
 
   Options options_;
@@ -131,7 +131,7 @@ class Arena {
   std::int64_t peak_ = 0;
   std::int64_t reserved_ = 0;
   std::vector<Lane> lanes_;
-  std::int32_t lane_ = kNoLane;  ///< of the blocks that are asked for
+  std::int32_t lane_ = kNoLane;  ///< lane of the blocks that are asked for
   /// By storage size and lane, as heaps: the lowest address is used first, so that equal updates get equal addresses,
   /// which is what lets their passes be replayed.
   std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::byte*>> free_;

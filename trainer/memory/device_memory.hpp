@@ -21,7 +21,7 @@ class DeviceMemory {
   /// Either side may also be memory of the host, which must stay as it is until the work is done.
   virtual void copy(std::byte* to, std::span<const std::byte> from) = 0;
 
-  /// The host's copy of `from`: `scratch`, or `from` itself where the host can read it.
+  /// Returns the host's copy of `from`: `scratch`, or `from` itself where the host can read it.
   virtual std::span<const std::byte> view(std::span<const std::byte> from, std::vector<std::byte>& scratch) = 0;
   virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void wait() {}
@@ -48,7 +48,7 @@ class LentMemory {
   std::size_t bytes_;
 };
 
-/// The memory of the host, where every operation is done when its call returns.
+/// Returns the memory of the host, where every operation is done when its call returns.
 DeviceMemory& host_memory();
 
 }  // namespace plumb

@@ -16,9 +16,9 @@ namespace plumb {
 /// Names the stash of a part of a microbatch on a device.
 struct StashKey {
   std::uint32_t holder = 0;
-  std::int32_t microbatch = 0;  ///< of the document
+  std::int32_t microbatch = 0;  ///< microbatch of the document
   std::int16_t slice = 0;
-  bool teacher = false;  ///< that its teacher works on, within one X
+  bool teacher = false;  ///< whether its teacher works on it, within one X
 
   friend auto operator<=>(const StashKey&, const StashKey&) = default;
 };
@@ -34,12 +34,12 @@ struct ValueKey {
   friend auto operator<=>(const ValueKey&, const ValueKey&) = default;
 };
 
-/// What the teacher makes of the part on the last stage.
+/// Returns what the teacher makes of the part on the last stage.
 inline ValueKey teacher_value(const Program& program, const StashKey& of) {
   return {Op::kX, StageId{program.num_stages}, MicrobatchId{of.microbatch}, of.slice};
 }
 
-/// Whether the instr is the one that takes the value.
+/// Returns whether the instr is the one that takes the value.
 bool takes_value(const Program& program, InstrIndex at, const ValueKey& key);
 
 using EvictedBlocks = std::map<StageBlock, std::vector<std::byte>>;

@@ -20,6 +20,8 @@ void StageStash::allocate_stash() {
   dropped_ = false;
 }
 
+/// Allocates what F makes, in the order that the simulator counts. Whether input and stash stay after it follows from
+/// `life`: forward-only runs keep nothing; a stage that recomputes drops its stash, and its input where it comes again.
 StageBlocks StageStash::begin_forward(Block input, StashLife life) {
   const StageMemory& memory = layout_->memory;
   assert(input.bytes() == memory.input_bytes);
@@ -40,6 +42,7 @@ StageBlocks StageStash::begin_forward(Block input, StashLife life) {
   return blocks();
 }
 
+/// Counts the input in the class of the pass that reads it last.
 void StageStash::keep_input(Block input) {
   const bool for_weight_grad = layout_->memory.input_last_use == LastUse::kWeightGrad;
   input.move_to(for_weight_grad ? MemoryClass::kKeptForWeightGrad : MemoryClass::kKeptForInputGrad);
@@ -71,6 +74,7 @@ Block StageStash::end_recompute() {
   return take(StageBlock::kOutput);
 }
 
+/// Allocates what I and B have in common. A dropped stash is made again within the pass, which needs F's workspace.
 void StageStash::start_backward(Block output_grad, std::int64_t workspace_bytes) {
   assert(output_grad.bytes() == layout_->memory.output_grad_bytes);
   if (dropped_) workspace_bytes = std::max(workspace_bytes, layout_->memory.workspace_f_bytes);
@@ -86,6 +90,7 @@ StageBlocks StageStash::begin_input_grad(Block output_grad) {
   return blocks();
 }
 
+/// Frees what only I reads; W still reads the rest.
 Block StageStash::end_input_grad() {
   free(StageBlock::kWorkspace);
   free(StageBlock::kKeyGrads);
@@ -147,6 +152,7 @@ BlockSize StageStash::size_of(StageBlock which) const {
   }
 }
 
+/// Returns the storage of a block that is alive, which may be larger than what is counted.
 std::span<std::byte> StageStash::storage(StageBlock which) {
   const Block& alive = block(which);
   if (alive.bytes() == 0) return {};
@@ -154,6 +160,7 @@ std::span<std::byte> StageStash::storage(StageBlock which) {
   return {alive.data(), static_cast<std::size_t>(std::max(size.bytes, size.storage))};
 }
 
+/// Allocates a block again in the class that it was counted in, for what comes back from a move or a checkpoint.
 std::span<std::byte> StageStash::revive(StageBlock which) {
   const bool for_weight_grad = which == StageBlock::kInput
                                    ? layout_->memory.input_last_use == LastUse::kWeightGrad

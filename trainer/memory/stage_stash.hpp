@@ -15,7 +15,7 @@ struct EarlierSlice;
 /// The blocks that a pass may touch, by `StageBlock`; null where there is none.
 struct StageBlocks {
   std::array<std::byte*, kStageBlockCount> data{};
-  /// Of a sequence slice: the slices before it, in order.
+  /// Slices before a sequence slice, in order.
   const EarlierSlice* earlier = nullptr;
   std::size_t earlier_count = 0;
 
@@ -75,7 +75,7 @@ class StageStash {
   /// slice of the microbatch begins. They are freed by the backward of this slice.
   void make_key_grads();
 
-  /// Everything that is alive.
+  /// Returns everything that is alive.
   StageBlocks blocks();
   const StageLayout& layout() const { return *layout_; }
 
@@ -102,8 +102,8 @@ class StageStash {
   Arena* arena_;
   std::array<Block, kStageBlockCount> blocks_;
   bool dropped_ = false;           ///< the stash of F is to be made again
-  bool drops_stash_ = false;       ///< F under way: its end frees the stash, ...
-  bool lets_go_of_input_ = false;  ///< ... the input
+  bool drops_stash_ = false;       ///< whether the end of the F under way frees the stash
+  bool lets_go_of_input_ = false;  ///< whether the end of the F under way frees the input
 };
 
 }  // namespace plumb

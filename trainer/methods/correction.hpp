@@ -21,9 +21,9 @@ namespace plumb {
 struct WeightRead {
   Op op{};
   std::int32_t version = 0;          ///< by the weight policy
-  std::int32_t forward_version = 0;  ///< that the forward of the microbatch read (by the policy)
-  std::int64_t update = 0;           ///< of the document, that the gradient of the microbatch goes to
-  PredictedRead predicted = {};      ///< of methods that look ahead
+  std::int32_t forward_version = 0;  ///< version that the forward of the microbatch read (by the policy)
+  std::int64_t update = 0;           ///< update of the document that the gradient of the microbatch goes to
+  PredictedRead predicted = {};      ///< prediction of methods that look ahead
 };
 
 /// By stage: a buffer of one copy of it that its other copies on the device use, too.
@@ -35,13 +35,13 @@ struct CorrectedHolder {
   HolderBlocks blocks;  ///< newest weights, gradients, state of the optimizer
   std::int64_t weight_bytes = 0;
   std::int64_t updates_done = 0;
-  double learning_rate = 0;  ///< of the next update, by all methods
+  double learning_rate = 0;  ///< learning rate of the next update, by all methods
   SharedBuffers& shared;     ///< buffers that the copies of a stage on the device share
   /// At an update: the weights of its forwards, for methods that look back.
   const std::byte* forward_weights = nullptr;
-  std::span<std::byte* const> buffers = {};  ///< those of the correction, each as large as the weights
+  std::span<std::byte* const> buffers = {};  ///< buffers of the correction, each as large as the weights
 
-  /// Of Adam and kin.
+  /// Returns the second moments of Adam and kin.
   const std::byte* second_moments() const { return blocks.state + weight_bytes; }
 };
 
@@ -58,7 +58,7 @@ struct CorrectionSetting {
 /// What a correction is made for.
 struct CorrectionFacts {
   CorrectionSetting setting;
-  const Method& method;  ///< of the schedule
+  const Method& method;  ///< method of the schedule
   MethodPlace place;
 };
 
@@ -70,9 +70,9 @@ class Correction {
   virtual ~Correction() = default;
   /// The weights are initialized. Buffers are zeros.
   virtual void start(const CorrectedHolder&) {}
-  /// The weights that the pass reads; null: those of `version`.
+  /// Returns the weights that the pass reads; null: those of `version`.
   virtual const std::byte* weights(const WeightRead&, const CorrectedHolder&) { return nullptr; }
-  /// Of the learning rate in the update that follows `update` others.
+  /// Returns the factor of the learning rate in the update that follows `update` others.
   virtual double rate_factor(std::int64_t /*update*/) const { return 1; }
   /// Changes the gradients, or how they are applied.
   virtual void before_update(UpdateStep&, const CorrectedHolder&) {}
@@ -86,10 +86,10 @@ class Correction {
   virtual std::vector<std::int64_t*> notes() { return {}; }
 };
 
-/// The correction of a method (trainer/methods/table.cpp).
+/// Returns the correction of a method (trainer/methods/table.cpp).
 std::unique_ptr<Correction> make_correction(const CorrectionFacts& facts);
 
-/// Number of an asynchronous update among those after the synchronous phase; negative in the phase.
+/// Returns the number of an asynchronous update among those after the synchronous phase; negative in the phase.
 inline std::int64_t updates_after_phase(const Schedule& schedule, std::int64_t update) {
   return update - synchronous_updates(schedule);
 }

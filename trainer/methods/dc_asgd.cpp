@@ -3,7 +3,7 @@
 namespace plumb {
 namespace {
 
-constexpr double kKeep = 0.95;  ///< of the mean square, adaptive form
+constexpr double kKeep = 0.95;  ///< decay of the mean square, adaptive form
 constexpr double kCompensationEpsilon = 1e-7;
 
 /// Delay compensation: g + lambda g g (w - w of the forward), the first term of what the gradient would be at the

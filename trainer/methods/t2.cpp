@@ -14,7 +14,7 @@ namespace {
 /// Kept is u itself, which is all that a pass reads: u' = w' + gamma (u - w) - n (1 - gamma) (w' - w).
 struct Extrapolation {
   double lag = 0;    ///< n: updates by which the forward lags further
-  double gamma = 0;  ///< of the mean
+  double gamma = 0;  ///< decay of the mean
 
   Follower follower(std::byte* buffer, bool in_phase) const {
     if (in_phase) return {buffer, 0, 0};

@@ -30,7 +30,7 @@ class XPipe : public Correction {
 
  private:
   OptimizerOptions optimizer_;
-  std::array<std::int64_t, 2> steps_{};     ///< of forwards and backwards
+  std::array<std::int64_t, 2> steps_{};     ///< steps of forwards and backwards
   std::array<std::int64_t, 2> made_for_{};  ///< update + 1 whose microbatches read the buffer; 0: none
 };
 

@@ -27,7 +27,7 @@ struct AdamStep {
   double rate = 0;
   double scale = 1;
   double epsilon = 0;
-  double shrink = 1;  ///< of numbers that decay
+  double shrink = 1;  ///< factor of numbers that decay
   template <class T>
   constexpr void operator()(bool decayed, T& a, const T& b, const T& m, const T& s) const {
     const T kept = decayed ? static_cast<T>(shrink) * b : b;
@@ -65,7 +65,7 @@ struct PunishGap {
   double rate = 1;
   double r_scale = 1;
   double epsilon = 0;
-  double decay = 0;  ///< of numbers that decay
+  double decay = 0;  ///< decay of the numbers that decay
   template <class T>
   constexpr void operator()(bool decayed, T& g, const T& w, const T& f, const T& r) const {
     const T step = static_cast<T>(rate) * (std::sqrt(static_cast<T>(r_scale) * r) + static_cast<T>(epsilon));

@@ -12,7 +12,7 @@ namespace plumb {
 
 namespace {
 
-constexpr std::int64_t kFewNumbers = 1 << 20;  ///< that one thread has made before others have started
+constexpr std::int64_t kFewNumbers = 1 << 20;  ///< numbers that one thread has made before others have started
 
 template <class T>
 void fill_parameter(const ParameterFacts& parameter, std::uint64_t seed, T* weights) {

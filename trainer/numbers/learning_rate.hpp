@@ -24,7 +24,7 @@ struct LearningRateOptions {
   friend bool operator==(const LearningRateOptions&, const LearningRateOptions&) = default;
 };
 
-/// The rate of the update that follows `update` others.
+/// Returns the rate of the update that follows `update` others.
 double learning_rate(const LearningRateOptions& options, std::int64_t update);
 
 }  // namespace plumb

@@ -26,7 +26,7 @@ std::string_view name_of(NumberType type);
 /// Sizes for `StageLayout`.
 Precision precision_of(NumberType type, const OptimizerOptions& options);
 
-/// Of a weight as the host and checkpoints see it: the master's where there is one.
+/// Returns the bytes of a weight as the host and checkpoints see it: the master's where there is one.
 std::int64_t host_number_bytes(NumberType type);
 
 /// float32 to bf16, to the nearest, and back.

@@ -32,12 +32,12 @@ struct OptimizerOptions {
   double beta1 = 0.9;          ///< Adam, AdamW
   double beta2 = 0.999;        ///< Adam, AdamW
   double epsilon = 1e-8;       ///< Adam, AdamW
-  double weight_decay = 0.01;  ///< of matrices and tables; biases and norm scales do not decay
+  double weight_decay = 0.01;  ///< decay of matrices and tables; biases and norm scales do not decay
 
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// Numbers that the optimizer keeps per parameter: 0, 1 or 2.
+/// Returns the numbers that the optimizer keeps per parameter: 0, 1 or 2.
 std::int64_t optimizer_state_count(const OptimizerOptions& options);
 
 /// Sizes for `StageLayout` when training in T.

@@ -23,7 +23,7 @@ T row_sum(std::int64_t n, F f) {
   return sum;
 }
 
-/// Largest of the `n` > 0 numbers.
+/// Returns the largest of the `n` > 0 numbers.
 template <class T>
 T row_max(const T* row, std::int64_t n) {
   T lanes[kRowLanes];

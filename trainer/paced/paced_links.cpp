@@ -42,8 +42,8 @@ void PacedLinks::restart(std::span<const InstrIndex> positions) {
   const auto devices = static_cast<std::size_t>(program_.num_devices);
   times_ = {};
   queue_.emplace(devices + program_.channels.size());
-  moments_.emplace(devices);
-  links_.emplace(program_, mode_, *queue_, *moments_, times_);
+  run_.emplace(devices);
+  links_.emplace(program_, mode_, *queue_, *run_, times_);
   notes_ = lane_notes(program_, mode_, links_->batches());
   free_since_.assign(program_.channels.size(), 0);
   cursors_.assign(devices, {});
@@ -84,7 +84,7 @@ void PacedLinks::advance(Ticks now) {
     free_since_[pair_[channel]] = std::max(free_since_[pair_[channel]], last);
     links_->finish(channel, last);
   }
-  while (moments_->has_woken()) woken_[moments_->take_woken()].notify_one();
+  while (run_->has_woken()) woken_[run_->take_woken()].notify_one();
 }
 
 void PacedLinks::offer(std::uint32_t channel, std::uint32_t transfer, Ticks moment) {
@@ -117,9 +117,8 @@ void PacedLinks::post(Lock& lock, Cursor& cursor, InstrIndex behind, bool batche
 }
 
 void PacedLinks::await(Lock& lock, std::uint32_t lane, Ticks& moment) {
-  if (!Moments::is_known(moment)) {
-    moments_->wait(lane, moment);
-    while (!woken_[lane].wait_for(lock, kLookAfter, [&] { return Moments::is_known(moment); })) mailbox_.check();
+  if (run_->waits(lane, moment)) {
+    while (!woken_[lane].wait_for(lock, kLookAfter, [&] { return TimedRun::is_known(moment); })) mailbox_.check();
   }
   const Ticks until = moment;
   lock.unlock();
@@ -187,7 +186,7 @@ void PacedLinks::end(RunTimes& times) {
   timer_ = std::jthread();
   const std::scoped_lock lock(mutex_);
   for (std::size_t t = program_.transfers.size() - program_.moves.size(); t < times_.transfers.size(); ++t) {
-    if (Moments::is_known(times_.transfers[t].available)) times.transfers[t] = times_.transfers[t];
+    if (TimedRun::is_known(times_.transfers[t].available)) times.transfers[t] = times_.transfers[t];
   }
 }
 

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/program/lane_run.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/runnability/transfer_mode.hpp"
 #include "sim/events/event_queue.hpp"
 #include "sim/events/link_servers.hpp"
-#include "sim/events/moments.hpp"
 #include "sim/rules/run_times.hpp"
 #include "sim/rules/transfer_notes.hpp"
 #include "trainer/ground/run_clock.hpp"
@@ -81,7 +81,7 @@ class PacedLinks {
   std::mutex mutex_;
   RunTimes times_;
   std::optional<EventQueue> queue_;
-  std::optional<Moments> moments_;
+  std::optional<TimedRun> run_;
   std::optional<LinkServers> links_;
   LaneNotes notes_;
   std::vector<Cursor> cursors_;                ///< by device

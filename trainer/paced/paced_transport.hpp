@@ -23,7 +23,7 @@ class PacedTransport : public Transport {
         links_(plan.program, plan.options.execution.pace->transfers, clock, mailbox) {}
 
   PacedLinks& links() { return links_; }
-  /// When every collective was over; -1 where it was not.
+  /// Returns when every collective was over; -1 where it was not.
   std::vector<Ticks> collective_ends() const {
     std::vector<Ticks> ends = mailbox_.collective_ends();
     for (std::size_t c = 0; c < ends.size(); ++c) ends[c] += ends[c] < 0 ? 0 : plan_.program.collectives[c].duration;

@@ -44,7 +44,7 @@ NeededMemory needed(const RunPlan& plan, std::optional<DeviceId> own) {
   return sum;
 }
 
-/// What makes the largest part smaller.
+/// Returns what makes the largest part smaller.
 std::string remedy(const NeededMemory& need) {
   if (need.activations() > need.bytes / 2) {
     return "fewer or shorter samples in a microbatch, recomputation, or a schedule that keeps fewer microbatches";

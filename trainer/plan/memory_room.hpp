@@ -9,9 +9,9 @@
 
 namespace plumb {
 
-/// Why the devices of a run do not have room in `available` bytes of memory: what they need, what fills it, and what
-/// would help. Empty where they do. What they need is known to the byte before anything is allocated (`MemoryModel`).
-/// `own`: the only device that this process has; none: it has all of them.
+/// Returns why the devices of a run do not have room in `available` bytes of memory: what they need, what fills it, and
+/// what would help. Empty where they do. What they need is known to the byte before anything is allocated
+/// (`MemoryModel`). `own`: the only device that this process has; none: it has all of them.
 std::string why_no_room(const RunPlan& plan, std::optional<DeviceId> own, std::int64_t available);
 
 /// Throws `Error` where the memory that this process can still get is too small for its devices. Says nothing of back

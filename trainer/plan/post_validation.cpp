@@ -33,6 +33,8 @@ void learn(std::vector<std::uint32_t>& known, const std::vector<std::uint32_t>& 
 
 }  // namespace
 
+/// Decides as a step without pipeline would: no update if some norm is not finite, else clipped by the norms of all
+/// stages or of the own one.
 UpdateDecision decide(const GradientClip& clip, double gradient_scale,
                       std::span<const std::vector<double>> squared_by_stage, std::size_t own) {
   const auto finite = [](const std::vector<double>& squared) {
@@ -57,6 +59,8 @@ ValidationPlan::ValidationPlan(const Program& program, const TrainOptions& optio
   for (const auto& [validation, window] : windows_) check_window(program, validation, window);
 }
 
+/// Finds for every V the U before it on its holder, and what lies between them: forwards with weights that may be taken
+/// back.
 void ValidationPlan::find_windows(const Program& program) {
   std::map<std::uint32_t, Window> open;  // by holder: its last update
   for (InstrIndex at = 0; at < program.size(); ++at) {
@@ -79,7 +83,8 @@ void ValidationPlan::find_windows(const Program& program) {
   }
 }
 
-/// In an order in which whatever a U or V waits for comes first.
+/// Finds whose norms each U and V knows: its own, what its device knew before in the update, and what reaches it by
+/// plain waits for instrs of the same update. The order of a run has everything that they wait for before them.
 void ValidationPlan::find_known(const Program& program) {
   const auto stages = static_cast<std::size_t>(program.num_stages);
   std::map<std::pair<DeviceId, std::int32_t>, std::vector<std::uint32_t>> on_device;
@@ -111,6 +116,7 @@ void ValidationPlan::check_known(const Program& program) const {
   }
 }
 
+/// Lists the messages that forwards in a window make. They are sent again when the update is taken back.
 void ValidationPlan::find_messages(const Program& program) {
   std::map<InstrIndex, std::int32_t> made_in;  // by forward in a window: its update
   for (const auto& [validation, window] : windows_) {
@@ -123,6 +129,8 @@ void ValidationPlan::find_messages(const Program& program) {
   }
 }
 
+/// Refuses windows whose forwards cannot be run again: other passes, dropped stashes or inputs, several holders, a
+/// reader of a forward in the same window, an input that does not come again.
 void ValidationPlan::check_window(const Program& program, InstrIndex validation, const Window& window) const {
   const DeviceId device = device_at(program, validation);
   const std::span<const std::uint32_t> again = messages_to(device, window.number);

@@ -46,13 +46,13 @@ class ValidationPlan {
 
   struct Window {
     InstrIndex update = 0;
-    std::int32_t number = 0;           ///< of the update, in the document
+    std::int32_t number = 0;           ///< number of the update, in the document
     std::vector<InstrIndex> forwards;  ///< between U and V, with the weights that U made
   };
   const Window& window(InstrIndex validation) const { return windows_.at(validation); }
-  /// The U of all holders, of one update.
+  /// Returns the U of all holders, of one update.
   std::span<const InstrIndex> updates(std::int32_t number) const { return updates_.at(number); }
-  /// Messages to `device` that are made by forwards between U and V of this update.
+  /// Returns the messages to `device` that are made by forwards between U and V of this update.
   std::span<const std::uint32_t> messages_to(DeviceId device, std::int32_t number) const;
   /// Position after the last V of `number` on `device`.
   InstrIndex end_of_validation(DeviceId device, std::int32_t number) const;

@@ -21,13 +21,13 @@ std::string hash_of(std::string_view text) {
   return digits.data();
 }
 
-/// The shortest text that reads back as the same number.
+/// Returns the shortest text that reads back as the same number.
 std::string text_of(double value) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-/// Those of the first layer that has any: all others have the same.
+/// Describes the adapters of the first layer that has any: all others are alike.
 std::string adapters_text(const std::vector<LayerSpec>& layers) {
   for (const LayerSpec& layer : layers) {
     const Lora& lora = layer.lora;
@@ -47,7 +47,7 @@ std::string text_of(const OptimizerOptions& of) {
          text_of(of.weight_decay);
 }
 
-/// What of it decides about rates.
+/// Returns what of it decides about rates.
 std::string text_of(const LearningRateOptions& of) {
   std::string text = text_of(of.base) + ", warm-up " + std::to_string(of.warmup);
   switch (of.kind) {
@@ -71,7 +71,7 @@ std::string text_of(const Schedule& schedule) {
   return text + " (" + hash_of(schedule_to_json(schedule)) + ")";
 }
 
-/// Weights that are given: their names and bits.
+/// Returns the weights that are given: their names and bits.
 std::string text_of(const NamedValues& weights) {
   if (weights.empty()) return "";
   std::string all;

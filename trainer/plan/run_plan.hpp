@@ -7,6 +7,7 @@
 #include "models/stages/stage_layout.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/program/program_index.hpp"
+#include "schedules/program/waits.hpp"
 #include "schedules/versions/method_buffers.hpp"
 #include "sim/rules/jitter.hpp"
 #include "trainer/methods/correction.hpp"
@@ -47,15 +48,15 @@ struct RunPlan {
   std::vector<StageLayout> layouts;        ///< by stage and part
   std::int64_t document_updates = 0;       ///< in forward mode: groups of microbatches that losses are means of
   std::vector<MethodPlace> method_places;  ///< by holder; empty when the schedule has no methods
-  bool steady_delays = true;               ///< those of the methods do not depend on the number of updates
+  bool steady_delays = true;               ///< whether the methods' delays do not depend on the number of updates
   std::vector<std::int32_t>
       forward_versions;  ///< by instr (schedules/versions/weight_versions.hpp); empty without methods
   std::vector<PredictedRead> predicted_reads;     ///< by instr (schedules/versions/predicted_reads.hpp); empty without
   std::vector<std::vector<std::int64_t>> summed;  ///< by holder and update: microbatches whose gradients are summed
 
   ProgramIndex indexed{program};  ///< transfers by instr
-  IndexLists held;                ///< moves by `held_from`, and ...
-  IndexLists released;            ///< ... by `held_until`; the end of lane d is `program.size()` + d
+  IndexLists held;                ///< moves by `held_from`
+  IndexLists released;            ///< moves by `held_until`; the end of lane d is `program.size()` + d
   IndexLists replaced;            ///< kept versions by the update that replaces them
   IndexLists last_read;           ///< kept versions by their last reader
   IndexLists joins;               ///< `joinings` by the instr that joins
@@ -78,25 +79,25 @@ struct RunPlan {
   const StageLayout& layout(StageId stage, std::size_t part) const {
     return layouts[index(stage) * places.size() + part];
   }
-  /// What a message consists of, by microbatch, then slice.
+  /// Returns what a message consists of, by microbatch, then slice.
   std::vector<MessagePart> message(std::uint32_t transfer) const;
-  /// Tokens that the loss of a microbatch of the document is a mean over: those of a microbatch of the mean size of its
-  /// update, so that every token of an update counts the same.
+  /// Returns the tokens that the loss of a microbatch of the document is a mean over: those of a microbatch of the mean
+  /// size of its update, so that every token of an update counts the same.
   double loss_tokens(std::size_t microbatch) const;
-  /// The version that methods look back at in an update; -1: none.
+  /// Returns the version that methods look back at in an update; -1: none.
   std::int32_t looked_back_at(InstrIndex update) const {
     return program.version_read.empty() ? -1 : program.version_read[update];
   }
-  /// The facts that methods get about an instr that reads `version`.
+  /// Returns the facts that methods get about an instr that reads `version`.
   WeightRead weight_read(InstrIndex at, std::int32_t version) const;
-  /// Of a paced back end: what the unit that begins with `at` takes.
+  /// Returns what the unit that begins with `at` takes on a paced back end.
   Ticks given_time(InstrIndex at, DeviceId device) const {
     return duration_of(program, at, device, options.model.seed);
   }
   /// First instr after the unit (overlapped pair) that begins with `at`.
-  InstrIndex unit_end(InstrIndex at) const { return at + (program.instrs[at].action.overlaps_next ? 2U : 1U); }
+  InstrIndex unit_end(InstrIndex at) const { return plumb::unit_end(program, at); }
 
-  /// The parts of a stage's gradients that a collective adds up.
+  /// Returns the parts of a stage's gradients that a collective adds up.
   std::vector<ByteRange> reduced_ranges(std::uint32_t collective, StageId stage) const;
 
  private:

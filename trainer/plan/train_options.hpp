@@ -37,14 +37,14 @@ struct ModelOptions {
   MicrobatchShape shape;  ///< samples and tokens of a microbatch
   NumberType numbers = NumberType::kFloat32;
   NamedValues initial_parameters;  ///< weights that are given instead of being drawn with `seed`
-  NamedValues teacher_parameters;  ///< of the teacher at the start; empty: those of its student
-  std::uint64_t seed = 0;          ///< of the initial weights and of the order of the data
+  NamedValues teacher_parameters;  ///< parameters of the teacher at the start; empty: those of its student
+  std::uint64_t seed = 0;          ///< seed of the initial weights and of the order of the data
 };
 
 /// How a teacher (schedule `tspipe`) takes part. Its weights are a mean of its student's, one update late.
 struct TeacherOptions {
-  double weight = 0;       ///< of what the teacher says in the loss (`SoftTargets`), 0 to 1; 0: it only runs
-  double temperature = 2;  ///< that softens both, above 0
+  double weight = 0;       ///< weight of what the teacher says in the loss (`SoftTargets`), 0 to 1; 0: it only runs
+  double temperature = 2;  ///< temperature that softens both, above 0
   double decay = 0.999;    ///< teacher = decay x teacher + (1 - decay) x student, for every update; 1: it stays
 };
 

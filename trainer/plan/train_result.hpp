@@ -39,10 +39,10 @@ struct TrainResult {
   std::vector<double> losses;                      ///< mean over the microbatches, by update
   std::vector<std::vector<VersionRead>> versions;  ///< by device, in order, of the last run of the document
   std::vector<Evaluation> evaluations;             ///< in order, when asked for
-  std::uint64_t weights_hash = 0;                  ///< of the final weights by name: equal for equal bits, however cut
-  NamedValues parameters;                          ///< final weights, of the first job, when asked for
-  std::vector<JobResult> jobs;                     ///< empty where there is one
-  NamedValues gradients;                           ///< summed gradient of the last update, when asked for
+  std::uint64_t weights_hash = 0;  ///< hash of the final weights by name: equal for equal bits, however cut
+  NamedValues parameters;          ///< final weights, of the first job, when asked for
+  std::vector<JobResult> jobs;     ///< empty where there is one
+  NamedValues gradients;           ///< summed gradient of the last update, when asked for
   /// False when the schedule has methods and is too short to become steady: their delays are then means over all of
   /// its updates and depend on how many there are.
   bool steady_delays = true;

@@ -12,7 +12,7 @@ struct ClockSample {
   std::int64_t received = 0;  ///< own clock
 };
 
-/// The number of nanoseconds to add to the own clock to get the other one.
+/// Returns the number of nanoseconds to add to the own clock to get the other one.
 ///
 /// The answer was given between question and receipt, so every sample bounds the offset from both sides. The result is
 /// the value within all bounds that is nearest to 0: exactly 0 when both are the same clock, as they are on one

@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// Whether this program was built with MPI.
+/// Returns whether this program was built with MPI.
 bool has_mpi();
 
 /// Joins the MPI job that this process was started in (without mpirun: a job of one). May be called once in a process.

@@ -22,14 +22,14 @@ class PeerWatch {
   /// Something came from the peer.
   void heard() { silence_ = 0; }
 
-  /// Whether it is time to tell the other neighbour that this process is alive; then it counts as told.
+  /// Returns whether it is time to tell the other neighbour that this process is alive; then it counts as told.
   bool beat_is_due(std::int64_t now) {
     if (now - beaten_ < kBeat.count()) return false;
     beaten_ = now;
     return true;
   }
 
-  /// Whether the peer has been silent for too long. To be asked at least once per beat.
+  /// Returns whether the peer has been silent for too long. To be asked at least once per beat.
   bool is_lost(std::int64_t now) {
     silence_ += std::min(now - looked_, 2 * kBeat.count());
     looked_ = now;

@@ -173,7 +173,7 @@ void ProcessGroup::watch(const std::optional<Packet>& packet) {
       "nothing was heard of process " + std::to_string(before) + " for " +
       std::to_string(std::chrono::duration_cast<std::chrono::seconds>(before_.patience()).count()) +
       " s; its host or the network to it is down, or it was stopped";
-  // Those that can still be reached end now, too, whatever becomes of the launcher's orders to them.
+  // Processes that can still be reached end now, too, whatever becomes of the launcher's orders to them.
   for (std::size_t to = 0; to < size_; ++to) {
     if (to != rank_ && to != before) post(to, Kind::kLost, 0, PacketWriter().put_text(text).take());
   }

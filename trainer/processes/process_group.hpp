@@ -78,8 +78,8 @@ class ProcessGroup {
   std::vector<Bytes> exchange(std::vector<Bytes> parcels);
   /// An exchange of nothing.
   void meet() { exchange(std::vector<Bytes>(size_)); }
-  /// An exchange in which every process gives its bytes to the first one. Returns them by rank in the first process;
-  /// the result in the others means nothing.
+  /// Returns an exchange in which every process gives its bytes to the first one. Returns them by rank in the first
+  /// process; the result in the others means nothing.
   std::vector<Bytes> gather(Bytes own);
 
   /// Does the same in all processes, which must come to equal texts (what they are about to do). When `prepare` throws
@@ -90,7 +90,7 @@ class ProcessGroup {
   void announce(std::int64_t number);
   std::int64_t await_announcement();
 
-  /// What is to be added to the own clock to get that of the first process.
+  /// Returns what is to be added to the own clock to get that of the first process.
   std::int64_t offset_to_first();
 
   /// Waits at most so long for the job to end; throws `RunAborted` when it does.

@@ -26,7 +26,7 @@ class MirroredSchedule {
   Schedule take() { return std::move(schedule_); }
 
  private:
-  /// The device d whose stages [d S / P, (d + 1) S / P) hold this one; the other copy's counts from the end.
+  /// Returns the device d whose stages [d S / P, (d + 1) S / P) hold this one; the other copy's counts from the end.
   DeviceId device(int copy, std::int32_t stage) const {
     std::int32_t at = 0;
     while (static_cast<std::int64_t>(at + 1) * shape_.stages / shape_.devices <= stage) ++at;
@@ -76,7 +76,7 @@ class MirroredSchedule {
   bool alone_;
   Schedule schedule_;
   Action last_;
-  DeviceId last_at_{-1};  ///< of nothing yet
+  DeviceId last_at_{-1};  ///< device of the last action; -1: nothing yet
 };
 
 }  // namespace

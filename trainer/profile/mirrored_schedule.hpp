@@ -5,7 +5,7 @@
 
 namespace plumb {
 
-/// Two copies of a pipeline, the second one in the opposite direction, whose gradients are reduced while weight
+/// Returns two copies of a pipeline, the second one in the opposite direction, whose gradients are reduced while weight
 /// gradients are still computed: this shows how much a reduction slows computing down.
 ///
 ///     d0: F of stage 0 and of the last one by turns, I likewise, all W of the last stage,

@@ -32,7 +32,7 @@ struct ProfileOptions {
   std::int64_t updates = 3;       ///< measured, per round
   std::int64_t rounds = 2;        ///< each trains with fused and split backwards, with 1F1B and crowded
   bool crowded = true;            ///< false: 1F1B only, without copies
-  bool reductions = false;        ///< of contention: also what reductions take
+  bool reductions = false;        ///< whether contention has what reductions take, too
   std::function<void(std::int64_t round)> on_round;  ///< called after every round
 };
 
@@ -53,8 +53,8 @@ class StageProfiler {
   /// Throws `Error` for more devices than stages.
   explicit StageProfiler(ProfileOptions options);
 
-  /// What one round trains, in order: with fused and with split backwards, both with as few microbatches in flight as
-  /// 1F1B and with all, and with copies to the host.
+  /// Returns what one round trains, in order: with fused and with split backwards, both with as few microbatches in
+  /// flight as 1F1B and with all, and with copies to the host.
   std::vector<ProfileKind> round() const;
 
   /// One run of a round.
@@ -63,36 +63,36 @@ class StageProfiler {
   /// All runs of a round.
   void measure_round();
 
-  /// Also counts what another one measured with the same options: so rounds can be chosen afterwards.
+  /// Adds what another one measured with the same options, so that rounds can be chosen afterwards.
   void add(const StageProfiler& other);
 
-  /// What all rounds until now measured.
+  /// Returns what all rounds until now measured.
   Profile profile() const;
 
  private:
   ProfileOptions options_;
   ProfileSamples regular_;
   ProfileSamples crowded_;
-  std::string machine_;  ///< of the first run
+  std::string machine_;  ///< machine of the first run
 };
 
-/// One run of `profile_schedule` as the options say; the first update warms up. A run with one action at a time has so
-/// many more updates that every action is measured as often.
+/// Returns one run of `profile_schedule` as the options say; the first update warms up. A run with one action at a time
+/// has so many more updates that every action is measured as often.
 Timeline profiled_run(const ProfileOptions& options, const ProfileKind& kind);
 
-/// One run of `mirrored_schedule`, likewise: with two copies of every stage.
+/// Returns one run of `mirrored_schedule`, likewise: with two copies of every stage.
 Timeline mirrored_run(const ProfileOptions& options, bool alone);
 
-/// What a profile says of the network, and of the machine as the runs that were measured say it.
+/// Returns what a profile says of the network, and of the machine as the runs that were measured say it.
 Profile described_profile(const ProfileOptions& options, const std::string& machine);
 
-/// How long messages take in `samples`.
+/// Returns how long messages take in `samples`.
 ProfiledTransfer profiled_transfer(const ProfileOptions& options, const ProfileSamples& samples);
 
 /// `options` with the number of devices. Throws `Error` for more devices than stages.
 ProfileOptions with_devices(ProfileOptions options);
 
-/// All rounds of `options` in a row.
+/// Returns all rounds of `options` in a row.
 Profile profile_run(const ProfileOptions& options);
 
 }  // namespace plumb

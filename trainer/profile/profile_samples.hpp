@@ -22,7 +22,7 @@ class ProfileSamples {
   void add(const Timeline& timeline, std::int64_t warm_microbatches);
   /// What another one collected of as many stages.
   void add(const ProfileSamples& other);
-  /// Of a run with copies to the host and back: these alone.
+  /// Adds only the copies of a run with copies to the host and back.
   void add_copies(const Timeline& timeline, std::int64_t warm_microbatches);
   /// Microbatches between forward and backward at most, by stage.
   void set_in_flight(std::vector<std::int64_t> in_flight) { in_flight_ = std::move(in_flight); }

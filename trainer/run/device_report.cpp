@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// Whether `device` is where a transfer's times are noted.
+/// Returns whether `device` is where a transfer's times are noted.
 bool is_noted_by(const Program& program, const Transfer& transfer, DeviceId device) {
   return program.channels[transfer.channel].to == device;
 }

@@ -37,15 +37,15 @@ struct DeviceReport {
   MemoryByClass peak_memory_by_class{};
   std::map<std::uint32_t, HolderReport> holders;  ///< by number
   std::int64_t updates_skipped = 0;               ///< the most of a holder
-  std::int64_t updates_rolled_back = 0;           ///< of all holders
+  std::int64_t updates_rolled_back = 0;           ///< updates of all holders that were rolled back
 };
 
 /// The report is valid until the run continues. `times` must have at least what the worker has written.
 DeviceReport report_of(DeviceWorker& worker, const Program& program, const RunTimes& times,
                        std::span<const Ticks> collective_ends);
 
-/// The times of all devices together. A message that both ends have seen begin begins when both are ready. Where
-/// devices saw a collective end at different times, the first counts, so that no device continues before the end.
+/// Returns the times of all devices together. A message that both ends have seen begin begins when both are ready.
+/// Where devices saw a collective end at different times, the first counts, so that no device continues before the end.
 RunTimes run_times(const Program& program, std::span<const DeviceReport> reports);
 
 /// The reports of all devices at the first process.

@@ -35,7 +35,7 @@ class Evaluator {
     std::int64_t correct = 0;
   };
 
-  /// Mean loss and rows whose largest logit is the target.
+  /// Returns the mean loss and rows whose largest logit is the target.
   Counts forward(const MicrobatchIds& ids) {
     StageStash stash(layout_, arena_);
     Counts counts;

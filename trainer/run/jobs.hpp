@@ -12,7 +12,8 @@ namespace plumb {
 /// own (the schedule `mlora`); 1 where there is one model.
 std::size_t job_count(const RunPlan& plan);
 
-/// Mean loss over the microbatches of each job, by job and update, as far as the losses of all jobs are known.
+/// Returns the mean loss over the microbatches of each job, by job and update, as far as the losses of all jobs are
+/// known.
 std::vector<std::vector<double>> job_losses(const RunPlan& plan, const LossLog& losses);
 
 }  // namespace plumb

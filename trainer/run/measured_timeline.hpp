@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The timeline of one run of the document, by the same definitions and rules as a simulated one.
+/// Returns the timeline of one run of the document, by the same definitions and rules as a simulated one.
 ///
 /// Times are those of the run's clock. An action lasts from the moment when all it waits for is there until its results
 /// are handed over, so copying messages counts as busy, as it does for the thread. Idle time that the rules of

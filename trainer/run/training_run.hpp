@@ -31,7 +31,7 @@ class TrainingRun {
   /// With several processes: in all of them, before anything runs.
   void connect();
   const RunPlan& plan() const { return plan_; }
-  /// How many times the document is run, and the number of the current time.
+  /// Returns how many times the document is run, and the number of the current time.
   std::int64_t passes() const { return passes_; }
   std::int64_t pass() const { return pass_; }
 
@@ -45,20 +45,20 @@ class TrainingRun {
 
   /// By device; null for those of other processes.
   std::span<const std::unique_ptr<DeviceWorker>> workers() const { return workers_; }
-  /// Of all devices.
+  /// Returns the positions of all devices.
   std::span<const InstrIndex> positions() const { return positions_; }
   /// Null when all devices are here.
   ProcessGroup* processes() const { return plan_.options.execution.processes; }
-  /// Messages and reductions that cross the cut where the run stands.
+  /// Returns the messages and reductions that cross the cut where the run stands.
   Mailbox::Contents under_way() { return streams_ ? streams_->contents() : mailbox_.contents(); }
   LossLog& losses() { return losses_; }
 
   /// Continues in the middle of `pass`, where a checkpoint was saved; that pass has no timeline.
   void resume(std::int64_t pass, std::span<const InstrIndex> positions, Mailbox::Contents contents);
 
-  /// The newest weights of every stage, by name; in processes other than the first, nothing.
+  /// Returns the newest weights of every stage, by name; in processes other than the first, nothing.
   NamedValues newest_weights() const;
-  /// Everything about the run so far; in processes other than the first, nothing.
+  /// Returns everything about the run so far; in processes other than the first, nothing.
   TrainResult result() const;
 
  private:

@@ -15,7 +15,7 @@ constexpr std::int64_t kTranslatedTogether = 64;
 
 using WordIds = std::vector<std::int32_t>;
 
-/// The words of a row before its end.
+/// Returns the words of a row before its end.
 WordIds before_end(const std::int32_t* row, std::int64_t length) {
   const std::int32_t* end =
       std::find_if(row, row + length, [](std::int32_t word) { return word == PairData::kEnd || word < 0; });

@@ -71,11 +71,11 @@ struct StreamPlace {
   void* stream = nullptr;  ///< cudaStream_t
   int gpu = 0;
   int sms = 0;                             ///< multiprocessors that the stream has; 0: all
-  std::byte* product_workspace = nullptr;  ///< of the stream's matrix products
+  std::byte* product_workspace = nullptr;  ///< workspace of the stream's matrix products
   std::int64_t product_workspace_bytes = 0;
   cuda::ProductTable* product_table = nullptr;   ///< their algorithms, those of all streams
-  cuda::DnnAttention* attention = nullptr;       ///< of the GPU; null: our kernels
-  cuda::DnnConvolution* convolutions = nullptr;  ///< likewise
+  cuda::DnnAttention* attention = nullptr;       ///< attention of the GPU's library; null: our kernels
+  cuda::DnnConvolution* convolutions = nullptr;  ///< convolutions of the GPU's library; null: our kernels
   std::byte* scratch = nullptr;                  ///< as much as `Backend::scratch_bytes` has asked for; not counted
 };
 

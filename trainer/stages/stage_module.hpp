@@ -79,7 +79,7 @@ class StageModule {
 
   Step step_pass(std::size_t k, PassPlace place, const StageWeights<T>& weights, T* gradients,
                  const StageBlocks& blocks) const;
-  /// Of a stage that reverses, and for one that does.
+  /// Computes the inputs of a stage that reverses from its outputs.
   void reverse(const StageWeights<T>& weights, const StageBlocks& blocks, PassPlace place) const;
   /// Does the moves at `at`, from `next` on; returns the first one after them.
   static std::size_t move(const std::vector<ValueMove>& moves, std::size_t next, std::size_t at, PassPlace place,

@@ -38,21 +38,21 @@ struct StepPass {
   }
 };
 
-/// Where each parameter begins in the flat blocks of a stage, in numbers; after them the size of all.
+/// Returns where each parameter begins in the flat blocks of a stage, in numbers; after them the size of all.
 inline std::vector<std::int64_t> parameter_offsets(const StageLayout& layout) {
   std::vector<std::int64_t> offsets{0};
   for (const ParameterFacts& parameter : layout.parameters) offsets.push_back(offsets.back() + parameter.count());
   return offsets;
 }
 
-/// Likewise in the block of what is frozen.
+/// Finds where each parameter begins in the block of what is frozen.
 inline std::vector<std::int64_t> frozen_offsets(const StageLayout& layout) {
   std::vector<std::int64_t> offsets{0};
   for (const ParameterFacts& parameter : layout.frozen) offsets.push_back(offsets.back() + parameter.count());
   return offsets;
 }
 
-/// Whether W of a layer has anything to add to.
+/// Returns whether W of a layer has anything to add to.
 inline bool has_weight_grad(const LayoutStep& step) {
   return !std::ranges::all_of(step.parameters, [](const ParameterPlace& place) { return place.frozen; });
 }
@@ -69,14 +69,14 @@ template <class T, class G>
 struct StepSource {
   const StageLayout& layout;
   const std::vector<std::int64_t>& offsets;  ///< `parameter_offsets`
-  TensorPlace TensorPlaces::*place;          ///< of the pass
+  TensorPlace TensorPlaces::*place;          ///< places of the pass
   const T* weights = nullptr;
   G* gradients = nullptr;
   const StageBlocks& blocks;
   FrozenSource<T> frozen = {};
 };
 
-/// The keys and values of layer `k` in earlier slices: kept apart, or in the first tensor that attention keeps.
+/// Returns the keys and values of layer `k` in earlier slices: kept apart, or in the first tensor that attention keeps.
 template <class T>
 std::vector<EarlierKeys<T>> earlier_keys(std::size_t k, const StageBlocks& blocks) {
   std::vector<EarlierKeys<T>> earlier;
@@ -93,7 +93,7 @@ std::vector<EarlierKeys<T>> earlier_keys(std::size_t k, const StageBlocks& block
   return earlier;
 }
 
-/// The arguments of layer `k` as far as the layout knows them.
+/// Returns the arguments of layer `k` as far as the layout knows them.
 template <class P, class T, class G>
 StepPass<P, T, G> step_pass(const StepSource<T, G>& of, std::size_t k) {
   const LayoutStep& step = of.layout.steps[k];

@@ -100,7 +100,7 @@ class ThreadStreams : public HostStreams {
   struct Event {
     std::mutex mutex;
     std::condition_variable happened;
-    std::uint64_t recorded = 0;  ///< of the issuing thread alone
+    std::uint64_t recorded = 0;  ///< events recorded, for the issuing thread alone
     std::uint64_t passed = 0;
     std::int64_t time_ns = 0;
   };

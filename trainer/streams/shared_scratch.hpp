@@ -35,7 +35,7 @@ class SharedScratch {
     return data;
   }
 
-  /// A copy of `values`; null when there are none.
+  /// Returns a copy of `values`; null when there are none.
   template <class T>
   const T* put(const std::vector<T>& values) {
     if (values.empty()) return nullptr;

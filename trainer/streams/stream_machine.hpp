@@ -60,18 +60,18 @@ class StreamMachine {
   virtual void copy(StreamId stream, std::byte* to, std::span<const std::byte> from) = 0;
   /// Copies between the memories of the stream's device and of `peer`, over the link between the two.
   virtual void send(StreamId stream, DeviceId peer, std::byte* to, std::span<const std::byte> from) = 0;
-  /// How much later than the end of `send` a message arrives; a stream that waits for it on another device waits that
-  /// much longer.
+  /// Returns how much later than the end of `send` a message arrives; a stream that waits for it on another device
+  /// waits that much longer.
   virtual std::int64_t latency_ns(DeviceId /*from*/, DeviceId /*to*/) const { return 0; }
   /// `sum += term`, number by number.
   virtual void add(StreamId stream, NumberType type, std::span<std::byte> sum, std::span<const std::byte> term) = 0;
 
   virtual std::byte* allocate(DeviceId device, std::int64_t bytes) = 0;
   virtual void free(DeviceId device, std::byte* storage) = 0;
-  /// A small piece of memory that the host and all devices read and write.
+  /// Returns a small piece of memory that the host and all devices read and write.
   virtual std::byte* allocate_shared(std::int64_t bytes) = 0;
   virtual void free_shared(std::byte* storage) = 0;
-  /// Whether the host reads and writes the memory of devices as its own.
+  /// Returns whether the host reads and writes the memory of devices as its own.
   virtual bool host_reads_devices() const = 0;
   /// A block of memory of the stream's device begins or ends at this place of the stream (for checks of the order).
   virtual void begin_block(StreamId, std::span<const std::byte>) {}
@@ -87,7 +87,7 @@ class StreamMachine {
   virtual void synchronize() = 0;
   /// The host has seen that the event is done, and relies on it from now on (for checks of the order).
   virtual void note_seen(EventId /*event*/) {}
-  /// When the event was recorded last, by `RunClock::steady_ns`. After `synchronize`.
+  /// Returns when the event was recorded last, by `RunClock::steady_ns`. After `synchronize`.
   virtual std::int64_t time_ns(EventId event) = 0;
   /// The issued work will never be done: the machine no longer waits for it, and frees nothing.
   virtual void abandon() {}

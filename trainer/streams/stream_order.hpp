@@ -25,7 +25,7 @@ class StreamOrder {
   EventId record(StreamId stream);
   /// Work that is issued to `stream` from now on waits for all of `events`.
   void wait(StreamId stream, std::span<const EventId> events);
-  /// Whether the work before the record is done. Asked of the machine, whose streams need not know it yet.
+  /// Returns whether the work before the record is done. Asked of the machine, whose streams need not know it yet.
   bool is_done(EventId event);
   /// Synchronizes the machine in the middle of a part: all work issued so far is known to be done.
   void synchronize();
@@ -41,7 +41,7 @@ class StreamOrder {
   static constexpr std::size_t kEvery = 256;
 
   struct Record {
-    EventId event{};  ///< of the machine
+    EventId event{};  ///< event of the machine
     std::size_t stream = 0;
     Clock clock;  ///< what was known to be done; of its own stream, its own number
   };
@@ -60,7 +60,7 @@ class StreamOrder {
   std::vector<Clock> clocks_;  ///< by stream
   std::size_t seen_ = 0;       ///< records before these
   std::deque<Record> records_;
-  std::vector<EventId> unused_;  ///< of the machine
+  std::vector<EventId> unused_;  ///< events of the machine that nothing uses
 };
 
 }  // namespace plumb

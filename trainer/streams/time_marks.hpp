@@ -21,7 +21,7 @@ class TimeMarks {
 
   explicit TimeMarks(StreamMachine& machine) : machine_(machine) {}
 
-  /// The moment at which all work issued to `stream` so far is done.
+  /// Returns the moment at which all work issued to `stream` so far is done.
   MarkId mark(StreamId stream);
   bool is_done(MarkId mark);
   /// By `RunClock::steady_ns`. The mark is done.
@@ -40,8 +40,8 @@ class TimeMarks {
   void note_done();
 
   StreamMachine& machine_;
-  std::vector<std::int64_t> times_;  ///< of the first marks
-  std::deque<EventId> under_way_;    ///< of the following ones
+  std::vector<std::int64_t> times_;  ///< times of the first marks
+  std::deque<EventId> under_way_;    ///< events of the following marks
   std::vector<EventId> unused_;
 };
 

@@ -49,7 +49,7 @@ class LossLog {
   /// From now on losses are handed to `pass_on` instead of being kept here.
   void pass_on(std::function<void(const NotedLoss&)> pass_on) { pass_on_ = std::move(pass_on); }
 
-  /// Mean loss of the first updates, as far as the losses of all their microbatches are known.
+  /// Returns the mean loss of the first updates, as far as the losses of all their microbatches are known.
   std::vector<double> means() const {
     std::vector<double> means;
     for (std::size_t update = 0; update < missing_.size() && missing_[update] == 0; ++update)
@@ -57,7 +57,7 @@ class LossLog {
     return means;
   }
 
-  /// That of a microbatch of the whole run; 0 until it is known.
+  /// Returns the loss of a microbatch of the whole run; 0 until it is known.
   double of_microbatch(std::size_t microbatch) const {
     double sum = 0;
     for (std::size_t i = 0; i < slices_; ++i) sum += losses_[microbatch * slices_ + i].value_or(0);
@@ -79,7 +79,7 @@ class LossLog {
   }
 
   std::mutex mutex_;
-  std::size_t microbatches_;  ///< of an update
+  std::size_t microbatches_;  ///< microbatches of an update
   std::size_t slices_;        ///< the most of a microbatch; those that one does not have count as 0
   std::size_t per_update_;    ///< entries of an update
   std::vector<std::optional<double>> losses_;

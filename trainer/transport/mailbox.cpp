@@ -31,6 +31,7 @@ Mailbox::Mailbox(const Program& program, const RunClock& clock, Add add, bool ma
       boxes_(static_cast<std::size_t>(program.num_devices)),
       collective_ends_(program.collectives.size(), -1) {}
 
+/// Sleeps until `ready` or `stop`. With one thread, nothing can come any more: what is not there is a mistake.
 template <class Ready>
 void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, const Ready& ready) {
   if (!may_wait_ && !ready()) throw std::logic_error("awaited by the only thread, but never sent");
@@ -38,6 +39,7 @@ void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& 
   if (stopped_) throw RunAborted();
 }
 
+/// Lends the sender's blocks; they are copied only if the sender needs them before the receiver has come.
 void Mailbox::send(std::uint32_t transfer, std::span<Block> message) {
   add(transfer, {.lent = message, .bytes = {}, .times = {.start = clock_.now()}});
 }
@@ -54,7 +56,7 @@ void Mailbox::add(std::uint32_t transfer, Letter letter) {
   box.arrived.notify_one();
 }
 
-/// The sender frees its blocks, and the receiver has not come yet.
+/// Copies a message whose receiver has not come yet, so that the sender may free its blocks.
 void Mailbox::await_sent(std::uint32_t transfer) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
@@ -89,6 +91,7 @@ bool Mailbox::is_reduced(std::uint32_t collective) {
   return found != reductions_.end() && found->second.joined == program_.collectives[collective].members.size();
 }
 
+/// Exchanges the receiver's blocks with lent ones where their storage allows it, and copies otherwise.
 void Mailbox::take(std::uint32_t transfer, std::span<Block> slots) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
@@ -150,6 +153,7 @@ void Mailbox::join(std::uint32_t collective, std::size_t member, Pieces part) {
   put_part(collective, member, gathered(part));
 }
 
+/// Keeps the part until all are there, then adds them up in the order of the members: every run gives the same bits.
 void Mailbox::put_part(std::uint32_t collective, std::size_t member, std::vector<std::byte> part) {
   const std::scoped_lock lock(reductions_mutex_);
   Reduction& reduction = reductions_[collective];
@@ -182,7 +186,7 @@ void Mailbox::collect(std::uint32_t collective, Pieces sum) {
   if (++reduction.collected == collectors(collective)) reductions_.erase(collective);
 }
 
-/// Members of this process.
+/// Counts the members of this process.
 std::size_t Mailbox::collectors(std::uint32_t collective) const {
   const auto& members = program_.collectives[collective].members;
   return static_cast<std::size_t>(std::ranges::count_if(members, [&](InstrIndex member) {
@@ -190,7 +194,7 @@ std::size_t Mailbox::collectors(std::uint32_t collective) const {
   }));
 }
 
-/// Members of this process that have collected before `positions`.
+/// Counts the members of this process that have collected before `positions`: a wait for the collective is behind them.
 std::size_t Mailbox::collected(std::uint32_t collective, std::span<const InstrIndex> positions) const {
   std::size_t count = 0;
   for (std::size_t device = 0; device < boxes_.size(); ++device) {
@@ -218,6 +222,7 @@ void Mailbox::await_instr(DeviceId device, InstrIndex instr) {
   wait(lock, box.progressed, [&] { return instr < box.position; });
 }
 
+/// Wakes all waits. Each lock is taken, so that no device is between its look at `stopped_` and its sleep.
 void Mailbox::stop() {
   stopped_ = true;
   for (Box& box : boxes_) {
@@ -242,6 +247,7 @@ Mailbox::Contents Mailbox::contents() const {
   return contents;
 }
 
+/// Puts messages and reductions of a cut back. A reduction that all members here had collected is dropped.
 void Mailbox::restore(Contents contents, std::span<const InstrIndex> positions) {
   for (std::size_t device = 0; device < boxes_.size(); ++device) {
     boxes_[device].letters.clear();

@@ -18,7 +18,7 @@
 
 namespace plumb {
 
-/// The bytes of blocks or pieces of the host's memory, one after the other.
+/// Returns the bytes of blocks or pieces of the host's memory, one after the other.
 std::vector<std::byte> gathered(std::span<const Block> blocks);
 std::vector<std::byte> gathered(Pieces pieces);
 
@@ -52,9 +52,9 @@ class Mailbox : public Transport {
 
   /// Delivers a message that was sent at `start`, perhaps by another process.
   void put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start);
-  /// Whether `await` would return at once; throws `RunAborted` as it does.
+  /// Returns whether `await` would return at once; throws `RunAborted` as it does.
   bool has(std::uint32_t transfer);
-  /// Whether `await_reduced` would return at once.
+  /// Returns whether `await_reduced` would return at once.
   bool is_reduced(std::uint32_t collective);
 
   /// Delivers a part of a reduction, perhaps from a device of another process.
@@ -67,7 +67,7 @@ class Mailbox : public Transport {
     if (stopped_) throw RunAborted();
   }
 
-  /// When the last part of every collective arrived; -1 where it has not arrived.
+  /// Returns when the last part of every collective arrived; -1 where it has not arrived.
   const std::vector<Ticks>& collective_ends() const { return collective_ends_; }
 
   /// A reduction that not all members here have collected.

@@ -61,9 +61,9 @@ class PacketReader {
     const std::vector<char> text = get_all<char>();
     return {text.begin(), text.end()};
   }
-  /// A view of bytes that `put_all` has written.
+  /// Returns a view of bytes that `put_all` has written.
   std::span<const std::byte> get_view() { return next(static_cast<std::size_t>(get<std::uint64_t>())); }
-  /// The bytes that were not read yet.
+  /// Returns the bytes that were not read yet.
   std::span<const std::byte> rest() const { return rest_; }
 
  private:

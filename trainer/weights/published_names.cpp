@@ -15,7 +15,7 @@ class LayerCursor {
   explicit LayerCursor(const Network& network) : layers_(network.layers) {}
 
   bool is(LayerKind kind) const { return at_ < layers_.size() && layers_[at_].kind == kind; }
-  /// The next layer, if it is of this kind; null, and nothing is read, if it is not.
+  /// Returns the next layer, if it is of this kind; null, and nothing is read, if it is not.
   const LayerSpec* take(LayerKind kind) { return is(kind) ? &layers_[at_++] : nullptr; }
   bool at_end() const { return at_ == layers_.size(); }
 
@@ -55,7 +55,7 @@ class NameList {
     if (rows.bias) add(name + ".bias", {rows.count}, layer, (ours + "bias").c_str(), rows.first);
   }
 
-  /// The same with the weight as GPT-2's Conv1D has it: (inputs, outputs).
+  /// Adds a weight as GPT-2's Conv1D has it: (inputs, outputs).
   void conv1d(const std::string& name, std::int64_t rows, std::int64_t columns, const LayerSpec& layer,
               const std::string& ours) {
     add(name + ".weight", {columns, rows}, layer, (ours + "weight").c_str());
@@ -213,8 +213,8 @@ const LayerSpec* take_image_norm(LayerCursor& layers) {
   return norm != nullptr ? norm : layers.take(LayerKind::kGroupNorm);
 }
 
-/// One block of a residual network: convolutions with norms, perhaps a shortcut, an addition and an activation. Returns
-/// the filters that it makes; 0 when it is something else. `place` is "layer1.0.".
+/// Returns one block of a residual network: convolutions with norms, perhaps a shortcut, an addition and an activation.
+/// Returns the filters that it makes; 0 when it is something else. `place` is "layer1.0.".
 std::int64_t add_residual_block(LayerCursor& layers, const std::string& place, NameList& names) {
   std::int64_t made = 0;
   bool shortcut = false;

@@ -25,19 +25,19 @@ struct NamedTensor {
   std::string name;
   std::vector<std::int64_t> shape;
   std::string parameter;
-  std::int64_t first_row = 0;  ///< of the parameter; numbers of a vector are rows
+  std::int64_t first_row = 0;  ///< first row in the parameter; numbers of a vector are rows
   TensorOrder order = TensorOrder::kSame;
-  std::int64_t channels = 0;  ///< of kChannelsFirst
+  std::int64_t channels = 0;  ///< channels, for kChannelsFirst
 
   std::int64_t count() const;
-  /// Where in the parameter number `i` of the tensor is; `columns` are those of a row of the parameter.
+  /// Returns where in the parameter number `i` of the tensor is; `columns` are those of a row of the parameter.
   std::int64_t place(std::int64_t i, std::int64_t columns) const;
 };
 
 /// Whose names the tensors of a file have.
 enum class Naming : std::uint8_t { kPlumbline, kHuggingFace, kTorchvision };
 
-/// Names of `Naming` on the command line, in the order of the enumerators.
+/// Returns the names of `Naming` on the command line, in the order of the enumerators.
 std::span<const std::string_view> naming_names();
 inline std::string_view name_of(Naming naming) { return naming_names()[static_cast<std::size_t>(naming)]; }
 
@@ -52,18 +52,19 @@ struct TensorNames {
   std::optional<NamedTensor> copy;
 };
 
-/// The parameters of a network in the order of its layers, each once, named as in checkpoints: `<layer>.<parameter>`.
+/// Returns the parameters of a network in the order of its layers, each once, named as in checkpoints:
+/// `<layer>.<parameter>`.
 std::vector<ParameterFacts> network_parameters(const Network& network);
 
 /// Our own names and shapes, which every network has.
 TensorNames own_names(std::span<const ParameterFacts> parameters);
 
-/// The names that Hugging Face's transformers (gpt2; llama, mistral, qwen2) or torchvision (resnet, vgg) give the
-/// tensors of this network; none where it has no such counterpart. Every parameter is covered exactly once.
+/// Returns the names that Hugging Face's transformers (gpt2; llama, mistral, qwen2) or torchvision (resnet, vgg) give
+/// the tensors of this network; none where it has no such counterpart. Every parameter is covered exactly once.
 std::optional<TensorNames> published_names(const Network& network);
 
-/// Whether a tensor of a published file is a buffer that holds no weights of ours: masks, rotary tables, running
-/// statistics.
+/// Returns whether a tensor of a published file is a buffer that holds no weights of ours: masks, rotary tables,
+/// running statistics.
 bool is_buffer(std::string_view name);
 
 }  // namespace plumb

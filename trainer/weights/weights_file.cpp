@@ -38,7 +38,7 @@ std::string list_text(const std::vector<std::string>& names) {
   return text;
 }
 
-/// A number of 16 bits: sign, 5 bits of exponent, 10 of fraction.
+/// Returns a number of 16 bits: sign, 5 bits of exponent, 10 of fraction.
 double from_half(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const double fraction = bits & 1023;
@@ -56,7 +56,7 @@ void convert(std::span<const std::byte> bytes, std::vector<double>& values, F as
   }
 }
 
-/// The numbers of a tensor; none for a type that weights do not have.
+/// Returns the numbers of a tensor; none for a type that weights do not have.
 std::optional<std::vector<double>> numbers_of(const SafetensorsFile::Tensor& tensor, std::int64_t count) {
   std::vector<double> values(static_cast<std::size_t>(count));
   if (tensor.dtype == "F64") {
@@ -106,7 +106,7 @@ class WeightsReader {
   }
 
  private:
-  /// A name without what files may leave out in front.
+  /// Returns a name without what files may leave out in front.
   std::string key(const std::string& name) const {
     return name.starts_with(names_.prefix) ? name.substr(names_.prefix.size()) : name;
   }
@@ -181,7 +181,7 @@ std::set<std::string> names_in(const SafetensorsFile& file) {
   return names;
 }
 
-/// A file that an index names: in the same folder, and nowhere else.
+/// Returns a file that an index names: in the same folder, and nowhere else.
 fs::path shard(const fs::path& index, const JsonValue& value) {
   const fs::path file(value.text());
   if (file.empty() || file.has_parent_path() || file == "." || file == "..") {
@@ -213,7 +213,7 @@ NamedValues read_index(const fs::path& path, const Network& network) {
   return reader.values();
 }
 
-/// What a folder has: one file, or an index of several.
+/// Returns what a folder has: one file, or an index of several.
 fs::path file_in(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;

@@ -46,7 +46,7 @@ NamedValues drawn(const std::vector<ParameterFacts>& parameters, std::uint64_t s
   return values;
 }
 
-/// The tensor called `holder<h>.weights.<parameter>` of the first holder that has one.
+/// Returns the tensor called `holder<h>.weights.<parameter>` of the first holder that has one.
 const SafetensorsFile::Tensor* find_saved(const SafetensorsFile& file, const std::string& parameter) {
   const std::string end = ".weights." + parameter;
   for (const auto& [name, tensor] : file.tensors()) {

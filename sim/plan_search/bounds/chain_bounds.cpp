@@ -12,15 +12,15 @@
 namespace plumb {
 namespace {
 
-/// What a layer costs of each resource, by what is done with its stash; and how much of each there is.
+/// What a layer takes of each resource, by what is done with its stash.
 struct TradedLayer {
-  double load = 0;
-  double again = 0;         ///< its forward
-  double byte_seconds = 0;  ///< in ticks
-  double bytes = 0;
+  double load = 0;        ///< t_k
+  double again = 0;       ///< g_k
+  double byte_ticks = 0;  ///< a_k l_k
+  double bytes = 0;       ///< a_k
 };
 
-/// Bytes per tick that `places` places can move to their hosts together; 0: without end.
+/// L of `traded_bound`: bytes per tick that `places` places can move to their hosts together; 0: no link.
 double host_rate(const LayerPrices& prices, std::int32_t places) {
   const HostLink& host = prices.host_link;
   const std::int32_t behind = std::max(1, host.devices_per_link);
@@ -29,7 +29,7 @@ double host_rate(const LayerPrices& prices, std::int32_t places) {
   return links * host.bytes_per_s / 1e9 / static_cast<double>(prices.ticks_per_ns);
 }
 
-/// Of the shared links of so many nodes together; 0: no limit is known.
+/// Returns the bytes per tick that the shared links of `nodes` nodes carry together; 0: no limit is known.
 double bytes_per_tick(const LayerPrices& prices, const Cluster::Network& links, std::int32_t nodes) {
   if (!links.shared || !prices.links_are_modelled) return 0;
   const double fast = *std::max_element(prices.speed.begin(), prices.speed.end());
@@ -37,6 +37,7 @@ double bytes_per_tick(const LayerPrices& prices, const Cluster::Network& links, 
   return nodes * each / 1e9 / static_cast<double>(prices.ticks_per_ns) / fast;
 }
 
+/// The statements of `cuts_bound`.
 class Cuts {
  public:
   Cuts(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, StagePlacing placing)
@@ -74,13 +75,15 @@ class Cuts {
  private:
   using Message = LayerSums::Message;
 
+  /// Statement 1.
   bool is_open(std::size_t cut, bool far, Ticks step) const { return through_[far ? 1 : 0][cut] <= step; }
 
   Ticks work(std::size_t begin, std::size_t end) const {
     return turns_ * (sums_.forward[end] - sums_.forward[begin] + sums_.backward[end] - sums_.backward[begin]);
   }
 
-  /// Whether one place can have the layers: as a stage, or in one (or in several where places have several).
+  /// Statement 2: whether one place can have the layers [begin, end): as a whole stage with its messages, or as part
+  /// of its stages.
   bool holds(std::size_t begin, std::size_t end, bool is_stage, Ticks step) const {
     const auto part = [&](const std::vector<std::int64_t>& sums) { return sums[end] - sums[begin]; };
     const std::int64_t messages = is_stage ? down_bytes_[begin] + down_bytes_[end] : 0;
@@ -90,6 +93,7 @@ class Cuts {
     return before + std::max(work(begin, end), inputs + (is_stage ? up_[begin] : 0)) <= step;
   }
 
+  /// Returns whether no statement refutes `step`.
   bool possible(Ticks step) {
     std::size_t near_runs = 0;
     std::size_t far_runs = 0;
@@ -112,7 +116,7 @@ class Cuts {
     return !linear_ || covers(step);
   }
 
-  /// Whether links that are shared can carry the least messages of so many cuts as there must be.
+  /// Statement 4.
   bool carries(Ticks step) const {
     const auto fits = [&](std::size_t cuts, double rate) {
       const double bytes = static_cast<double>(both_ways_[std::min(cuts, both_ways_.size() - 1)]);
@@ -124,13 +128,14 @@ class Cuts {
     return false;
   }
 
+  /// Nodes that so many places need.
   std::size_t nodes() const { return (places_ + in_node_ - 1) / in_node_; }
 
-  /// Whether `places_` stages in order cover the layers, with enough cuts between nodes.
+  /// Statement 5, by a dynamic program over the stages.
   bool covers(Ticks step) const {
     constexpr std::int32_t kNone = -1;
     const std::size_t layers = sums_.layers();
-    // By layers covered: the most cuts that may be between nodes.
+    // Most cuts that may be between nodes, by the number of layers that are covered.
     std::vector<std::int32_t> cuts(layers + 1, kNone);
     cuts[0] = 0;
     for (std::size_t stage = 0; stage < places_; ++stage) {
@@ -152,14 +157,14 @@ class Cuts {
   LayerSums sums_;
   std::size_t places_;
   std::size_t in_node_;
-  std::int64_t turns_;  ///< microbatches that one place is sure to have
+  std::int64_t turns_;  ///< n: microbatches that one place is sure to have
   bool linear_;
-  std::array<std::vector<Ticks>, 2> through_;  ///< by cut, inside a node and between: when all messages can be through
+  std::array<std::vector<Ticks>, 2> through_;  ///< earliest end of all messages, by cut: inside a node, between nodes
   std::array<double, 2> shared_{};             ///< bytes per tick of all nodes' links inside, and between; 0: no limit
   std::vector<std::int64_t> both_ways_;        ///< bytes of all messages of the k cuts with the least
-  std::vector<std::int64_t> down_bytes_;       ///< by cut
-  std::vector<Ticks> down_;                    ///< by cut: the least that a message takes
-  std::vector<Ticks> up_;
+  std::vector<std::int64_t> down_bytes_;       ///< bytes of a forward's message, by cut
+  std::vector<Ticks> down_;                    ///< least time of a forward's message, by cut
+  std::vector<Ticks> up_;                      ///< least time of a gradient's message, by cut
 };
 
 }  // namespace
@@ -176,9 +181,9 @@ Ticks traded_bound(const LayerPrices& prices, std::int32_t places, std::int64_t 
     const auto bytes = static_cast<double>(prices.kept_bytes[k]);
     traded.push_back({.load = static_cast<double>(times.f + least_backward(times)),
                       .again = static_cast<double>(std::min(times.f, times.r)),
-                      .byte_seconds = bytes * static_cast<double>(life),
+                      .byte_ticks = bytes * static_cast<double>(life),
                       .bytes = bytes});
-    stashes += traded.back().byte_seconds;
+    stashes += traded.back().byte_ticks;
   }
   const bool limited = std::ranges::find(prices.usable_bytes, 0) == prices.usable_bytes.end() && stashes > 0;
   const std::vector<std::int64_t> usable = largest_of(prices.usable_bytes, static_cast<std::size_t>(places));
@@ -189,7 +194,7 @@ Ticks traded_bound(const LayerPrices& prices, std::int32_t places, std::int64_t 
   double best = whole / places;
   constexpr int kSteps = 24;
   for (int b = 0; limited && room > 0 && b < kSteps; ++b) {
-    // Of what a place's time, the room and the links are worth together: the room's share and the links'.
+    // Prices under which x P + y R + z L = 1: the room has b of kSteps parts of it, and the links c.
     for (int c = 0; c + b < kSteps && (c == 0 || host > 0); ++c) {
       const double price_room = static_cast<double>(b) / kSteps / room;
       const double price_link = host > 0 ? static_cast<double>(c) / kSteps / host : 0;
@@ -197,8 +202,7 @@ Ticks traded_bound(const LayerPrices& prices, std::int32_t places, std::int64_t 
       double spent = 0;
       for (const TradedLayer& layer : traded) {
         const double moved = price_link * layer.bytes;
-        spent +=
-            price_place * layer.load + std::min({price_place * layer.again, price_room * layer.byte_seconds, moved});
+        spent += price_place * layer.load + std::min({price_place * layer.again, price_room * layer.byte_ticks, moved});
       }
       best = std::max(best, spent);
     }

@@ -6,34 +6,49 @@
 
 namespace plumb {
 
-// Lower bounds on the step of synchronous pipelines that need to know what every layer takes, keeps and hands on: of
+// Lower bounds on the step of synchronous pipelines that need to know what every layer takes, keeps and hands on: for
 // stages that are the sums of their layers (`LayerPrices::times`), 0 for others. No microbatch is cut into slices.
 
-/// Whatever the cut, the schedule, the places of the stages and their holders: work, memory and the way to the host are
-/// used up together. The stash of layer k is there from the start of its forward to the end of its input gradient, and
-/// its microbatch goes to the end of the network and back meanwhile: kept_k life_k byte-seconds; unless its forward is
-/// run again, or it is moved to the host. So with any prices a, b, c >= 0 of a second of a place, a byte-second of what
-/// the memories have beside one copy of the weights, and a byte on the links to the host, the step T pays for
+/// Returns a lower bound whatever the cut, the schedule, the places of the stages and their holders, from time, memory
+/// and the way to the host together.
 ///
-///     T (a places + b room + c links) >= M sum over k of (a load_k + min(a r_k, b kept_k life_k, c kept_k))
+/// Write m for the microbatches, T for the step. Places together have P of time in a tick, R bytes beside one copy of
+/// weights and state, and links that take L bytes to hosts in a tick. Layer k takes t_k for forward and backward, g_k
+/// to run its forward again, and keeps a_k bytes. l_k is the least time from the start of its forward to the end of its
+/// input gradient. For all x, y, z >= 0
 ///
-/// and the largest T of many such prices is taken.
+///     T (x P + y R + z L)  >=  m sum over k of (x t_k + min(x g_k, y a_k l_k, z a_k)).
+///
+/// Give a tick of a place the price x, a byte held for a tick y, a byte on its way to a host z. The left side is what
+/// all of it costs in a step. Every microbatch takes t_k in layer k and goes to the network's end and back meanwhile.
+/// So its stash is held for l_k, or its forward runs again, or its stash moves away: each costs no less than the least.
+/// The bound is the largest T of many such prices.
 Ticks traded_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches);
 
-/// Where the stages of a schedule stand: one on each place in order, each on one place, each on one place for some of
-/// the microbatches and on another for the rest.
+/// Where stages are: one on each place, in order; several on a place, each on one; each on one place for some of the
+/// microbatches and on another for the rest.
 enum class StagePlacing : std::uint8_t { kLinear, kSingle, kCopied };
 
-/// The least step that leaves enough cuts. A cut between places can only be where all messages, one after another on
-/// the fastest link, are through within the step, after the forwards of one microbatch before them; one between nodes
-/// where they are on a link between nodes. So layers with no such cut between them are on one place, which holds their
-/// weights and works on all microbatches, after one microbatch's forwards before them and before its gradient's way
-/// back; or they are on one node. There are at least as many such runs as places, or as nodes that so many places need.
-/// Every microbatch passes at least places - 1 cuts there and back, nodes - 1 of them between nodes: links that are
-/// shared inside nodes, and cards that are between them, carry no less than the least messages of so many cuts.
-/// Of `kLinear` pipelines exactly `places` stages cover the network, each with room for the stash and the messages of a
-/// microbatch beside its weights (whatever is run again or moved away later), with at least so many cuts between nodes
-/// as there must be. Of `kCopied` ones half the microbatches is all that is known of a place, or of a link.
+/// Returns a lower bound from the cuts that there must be: the least step that statements 1 to 5 leave possible.
+///
+/// Write p for the places, T for the step, and n for the microbatches that one place is sure to have of a layer: m, or
+/// half of them rounded up for `kCopied`. e_k and r_k are one microbatch's forwards and input gradients of the layers
+/// before k. c_k is the longer of the messages over the cut before layer k, forward or back, on the fastest link; c'_k
+/// the same between nodes.
+///
+/// 1. *Open cuts.* The cut before k is between two places only if e_k + n c_k <= T, and between two nodes only if
+///    e_k + n c'_k <= T.
+///    Its messages go one after another, the first no earlier than after the forwards before it.
+/// 2. *Runs of layers without open cuts.* Each is on one place (or in one node). It fits if its weights fit into the
+///    roomiest place, and if its work after e_k, or its forwards and input gradients between e_k and r_k, end by T. In
+///    a node, its work must be at most T on all places of the node.
+/// 3. *Enough runs.* There are at least p runs between places, and as many between nodes as p places need nodes: every
+///    place has a stage, and every node has one.
+/// 4. *Shared links.* Every microbatch goes over p - 1 cuts there and back; at least as many of these as nodes, less
+///    one, are between nodes. For some number of them, shared links carry the least messages of so many cuts within T.
+/// 5. *Cover*, for `kLinear`: exactly p stages in order cover the layers, each between open cuts, and with 2. Each has
+///    room for the stash and the messages of one microbatch beside its weights, whatever runs again or moves away
+///    later. Enough of the cuts between them are open between nodes.
 Ticks cuts_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches, StagePlacing placing);
 
 }  // namespace plumb

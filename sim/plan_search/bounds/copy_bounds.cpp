@@ -13,14 +13,14 @@
 namespace plumb {
 namespace {
 
-/// What holds of the copies whatever their shares.
+/// Copies at their places, with what does not depend on their shares.
 class Copies {
  public:
   Copies(const PricedStages& stages, const CopiesPlacement& placement) : stages_(stages), placement_(placement) {
     for (std::size_t s = 0; s < stages.costs.times.size(); ++s) reductions_.push_back(reduction(s));
   }
 
-  /// Of copy `k` with so many microbatches.
+  /// Statements 1 and 2 of `copies_bound` for copy `k` with so many microbatches.
   Ticks bound(std::size_t k, std::int64_t microbatches) const {
     Ticks bound = placement_bound(stages_, {placement_[k]}, microbatches);
     Ticks before = 0;
@@ -40,7 +40,8 @@ class Copies {
     return std::max<Ticks>(0, static_cast<Ticks>(std::floor(static_cast<double>(ticks) / speed)) - roundings);
   }
 
-  /// Without the gradients of weights that several stages share, which are added up by themselves.
+  /// Returns the time of the ring of stage `s`, without the gradients of weights that several stages share: these are
+  /// added up by themselves.
   Ticks reduction(std::size_t s) const {
     const StageCosts& costs = stages_.costs;
     if (costs.times[s].all_reduce > 0) return costs.times[s].all_reduce;
@@ -61,6 +62,7 @@ class Copies {
   std::vector<Ticks> reductions_;
 };
 
+/// Statement 3 of `copies_setup_bound`.
 Ticks reduced_bound(const LayerPrices& prices, const CopiesSetup& setup) {
   const LayerSums sums(prices, setup.microbatches);
   const std::int64_t bytes = std::max<std::int64_t>(0, prices.least_gradient_bytes) / setup.stages;
@@ -95,7 +97,7 @@ std::vector<std::int64_t> least_bounded_shares(const PricedStages& stages, const
                                                std::int64_t microbatches, std::int64_t unit, std::int64_t least) {
   const Copies copies(stages, placement);
   std::vector<std::int64_t> shares(placement.size(), least);
-  std::set<std::pair<Ticks, std::size_t>> done;  // with one unit more, and which copy that is
+  std::set<std::pair<Ticks, std::size_t>> done;  // bound of a copy with one unit more, and its number
   for (std::size_t k = 0; k < shares.size(); ++k) done.emplace(copies.bound(k, least + unit), k);
   for (std::int64_t given = least * std::ssize(shares); given < microbatches; given += unit) {
     const std::size_t first = done.begin()->second;

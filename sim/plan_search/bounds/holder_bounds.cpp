@@ -17,13 +17,13 @@ std::int64_t most_turns(std::int64_t microbatches, std::int64_t holders) {
   return (microbatches + holders - 1) / holders;
 }
 
-/// Places of two kinds: the fastest ones, and all others, seen as the fastest and roomiest of those.
+/// Places of two kinds (statement 3): the fastest ones, and all others, seen as the fastest and roomiest of those.
 struct UnlikePlaces {
   std::int32_t fast = 0;
   std::int32_t slow = 0;
-  double times_as_long = 1;  ///< what a slow place needs for what a fast one does
-  std::int64_t slow_room = 0;
-  bool apart = true;  ///< no node has both
+  double slowdown = 1;         ///< time of a slow place over that of a fast one
+  std::int64_t slow_room = 0;  ///< bytes on the roomiest slow place
+  bool apart = true;           ///< no node has both kinds
 };
 
 UnlikePlaces unlike_places(const LayerPrices& prices) {
@@ -42,20 +42,21 @@ UnlikePlaces unlike_places(const LayerPrices& prices) {
     unlike.slow_room = std::max(unlike.slow_room, prices.usable_bytes[place]);
   }
   if (!limited) unlike.slow_room = std::numeric_limits<std::int64_t>::max();
-  if (slow > 0) unlike.times_as_long = fast / slow;
+  if (slow > 0) unlike.slowdown = fast / slow;
   unlike.apart = std::ranges::none_of(in_node, [](const auto& kinds) { return kinds[0] && kinds[1]; });
   return unlike;
 }
 
-/// What is counted: for a bound only what is certain.
+/// What is counted: the defaults for a bound, which counts only what is certain; the rest for estimates.
 struct Counted {
-  bool as_scheduled = false;   ///< microbatches in flight as `dapple` has them, and messages of every turn
-  bool between_nodes = false;  ///< messages take what they take there
+  bool as_scheduled = false;   ///< count microbatches in flight as `dapple` has them, and messages of every turn
+  bool between_nodes = false;  ///< messages go between nodes
   std::int32_t grain = 1;      ///< stages have a multiple of so many holders
   double room = 1;             ///< share of the memory that is used
   bool messages = true;        ///< messages take memory
 };
 
+/// The statements of `holders_bound`.
 class Holders {
  public:
   Holders(const LayerPrices& prices, std::int64_t microbatches, const Counted& counted)
@@ -90,7 +91,7 @@ class Holders {
     return answer;
   }
 
-  /// The same bound with what is known of slower places; 0: nothing more is.
+  /// Statement 4 with 3; 0 where all places are alike or the program would be too large.
   Ticks unlike_bound() const {
     constexpr std::int64_t kMostWays = 1024;
     if (unlike_.slow == 0 || (unlike_.fast + 1) * static_cast<std::int64_t>(unlike_.slow + 1) > kMostWays) return 0;
@@ -99,27 +100,26 @@ class Holders {
   }
 
  private:
-  /// The stage [begin, end) before it is known how many hold it.
+  /// The stage of layers [begin, end), whatever its holders.
   struct Stage {
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::int64_t most_kept = 0;       ///< stashes, beside what else it needs; 0: not even one
-    std::int64_t most_kept_slow = 0;  ///< the same on the roomiest of slower places
-    Ticks turn = 0;
-    Ticks life = 0;
-    Ticks before = 0;
-    Ticks back = 0;
+    std::int64_t most_kept = 0;       ///< n: stashes that fit into the roomiest place; 0: not even one
+    std::int64_t most_kept_slow = 0;  ///< stashes that fit into the roomiest slow place
+    Ticks turn = 0;                   ///< F + B
+    Ticks life = 0;                   ///< l
+    Ticks before = 0;                 ///< E
+    Ticks back = 0;                   ///< Z
     std::int64_t gradients = 0;
   };
 
-  /// Of a stage of the bound, by holders of both kinds: of `fast + slow` holders in turn, each takes as many
-  /// microbatches, but for the first ones, which may take one more.
+  /// Statements 1 and 2 as 3 has them: the least step with `fast + slow` holders.
   Ticks unlike_step(const Stage& stage, std::int32_t fast, std::int32_t slow) const {
     const std::int64_t count = fast + slow;
     const bool all_take = microbatches_ % count > fast;
     const std::int64_t turns = slow == 0 ? 0 : all_take ? most_turns(microbatches_, count) : microbatches_ / count;
     const auto as_work = [&](Ticks work) {
-      return static_cast<Ticks>(static_cast<double>(work) * unlike_.times_as_long * (1 - 1e-9));
+      return static_cast<Ticks>(static_cast<double>(work) * unlike_.slowdown * (1 - 1e-9));
     };
     Ticks busy = 0;
     if (turns > 0) {
@@ -134,8 +134,8 @@ class Holders {
     return stage.before + busy + std::max(stage.back, sums_.reduction(stage.gradients, count, between_nodes));
   }
 
-  /// By fast holders of a stage: the fewest slow ones with which it can be done within `step`; more than there are:
-  /// none.
+  /// Finds the fewest slow holders with which a stage can be done within `step`, by the number of fast ones; more than
+  /// there are where no number is enough.
   std::vector<std::int32_t> fewest_slow(const Stage& stage, Ticks step) const {
     std::vector<std::int32_t> fewest(static_cast<std::size_t>(unlike_.fast) + 1, unlike_.slow + 1);
     for (std::int32_t fast = 0; fast <= unlike_.fast; ++fast) {
@@ -150,11 +150,11 @@ class Holders {
     return fewest;
   }
 
-  /// Whether some cut gives each stage enough holders: by layers and fast places that may be used for them, the fewest
-  /// slow ones.
+  /// Statement 4 with 3: whether some cut gives each stage enough holders.
   bool possible_unlike(Ticks step) const {
     const std::size_t layers = sums_.layers();
     const auto all_fast = static_cast<std::size_t>(unlike_.fast);
+    // Fewest slow places for the first layers, by their number and by the number of fast places they may use.
     std::vector<std::vector<std::int32_t>> used(layers + 1, std::vector<std::int32_t>(all_fast + 1, unlike_.slow + 1));
     used[0].assign(all_fast + 1, 0);
     for (std::size_t end = 1; end <= layers; ++end) {
@@ -173,7 +173,7 @@ class Holders {
     return used[layers][all_fast] <= unlike_.slow;
   }
 
-  /// What two neighbouring layers hand on, the first of which is the first one of a stage up to `end`.
+  /// Returns the bytes that layer `begin` and the next one hand on inside the stage [begin, end).
   std::int64_t workspace_before(std::size_t begin, std::size_t end) const {
     if (begin + 1 >= end) return 0;
     return down_bytes_[begin + 1] + (begin + 2 < end ? down_bytes_[begin + 2] : 0);
@@ -183,7 +183,7 @@ class Holders {
     const auto part = [&](const std::vector<std::int64_t>& sums) { return sums[end] - sums[begin]; };
     const std::int64_t kept = part(sums_.kept);
     const std::int64_t messages = down_bytes_[begin] + down_bytes_[end];
-    const std::int64_t beside = workspace + (counted_.as_scheduled ? 3 : 1) * messages;  // those that wait, too
+    const std::int64_t beside = workspace + (counted_.as_scheduled ? 3 : 1) * messages;  // waiting ones, too
     const auto most_kept = [&](std::int64_t all) -> std::int64_t {
       const std::int64_t room = all - part(sums_.held) - beside;
       if (room < 0) return 0;
@@ -200,6 +200,7 @@ class Holders {
     return stage;
   }
 
+  /// Statements 1 and 2: the least step with `count` holders.
   Ticks step_of(const Stage& stage, std::int32_t count) const {
     const std::int64_t turns = most_turns(microbatches_, count);
     std::int64_t kept = stage.most_kept;
@@ -213,7 +214,7 @@ class Holders {
     return stage.before + busy + std::max(stage.back, sums_.reduction(stage.gradients, count));
   }
 
-  /// The fewest holders by which it can be done within `step`; nothing: none of `most` are enough.
+  /// Finds the fewest holders with which a stage can be done within `step`; nothing where `most` are not enough.
   std::optional<std::int32_t> holders(const Stage& stage, std::int32_t most, Ticks step) const {
     if (stage.most_kept == 0) return std::nullopt;
     // Fewer cannot even compute all.
@@ -226,7 +227,7 @@ class Holders {
     return std::nullopt;
   }
 
-  /// Fills `fewest_` and `from_`.
+  /// Statement 4: whether some cut gives each stage enough holders. Fills `fewest_` and `from_`.
   bool possible(Ticks step) {
     const std::size_t layers = sums_.layers();
     fewest_.assign(layers + 1, places_ + 1);
@@ -254,15 +255,15 @@ class Holders {
   std::int32_t places_;
   UnlikePlaces unlike_;
   std::int64_t room_;
-  std::vector<std::int64_t> down_bytes_;  ///< by cut
-  std::vector<Ticks> down_;               ///< the least that its message takes
-  std::vector<Ticks> up_;
-  std::vector<std::int32_t> fewest_;  ///< places, by layers
-  std::vector<std::size_t> from_;     ///< where the last stage of those begins
+  std::vector<std::int64_t> down_bytes_;  ///< bytes of a forward's message, by cut
+  std::vector<Ticks> down_;               ///< least time of a forward's message, by cut
+  std::vector<Ticks> up_;                 ///< least time of a gradient's message, by cut
+  std::vector<std::int32_t> fewest_;      ///< fewest places for the first k layers
+  std::vector<std::size_t> from_;         ///< first layer of the last stage of these
 };
 
-/// The same as if stages took no more than is certain. `dapple` has backwards in one. A layer that holds nothing of its
-/// own in some stages has no gradients there.
+/// Makes prices of stages that take only what is certain of their layers. `dapple` has whole backwards. A layer that
+/// holds nothing of its own in some stages has no gradients there.
 LayerPrices sums_of_least(LayerPrices prices) {
   for (std::size_t k = 0; k < prices.least.size(); ++k) {
     const LayerLeast& least = prices.least[k];
@@ -336,7 +337,7 @@ Ticks least_replicated(const std::vector<UndividedSetup>& setups, Ticks best) {
     order.emplace_back(replicated_bound(*setup.prices, setup.microbatches), &setup);
   }
   std::ranges::sort(order);
-  for (const auto& [bound, setup] : order) {  // the exact ones take long, and few decide
+  for (const auto& [bound, setup] : order) {  // `holders_bound` takes long, and few setups decide
     if (bound >= best) break;
     best = std::min(best, std::max(bound, holders_bound(*setup->prices, setup->microbatches).bound));
   }

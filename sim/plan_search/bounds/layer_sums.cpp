@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-/// Bounds multiply the time of all layers by microbatches and by up to `kMostTimes` (tried steps, devices of a node).
+/// Most that bounds multiply the time of all layers and microbatches by (tried steps, devices of a node).
 constexpr double kMostTimes = 4096;
 
 /// Refuses layers whose step no 64-bit clock can hold: sums are checked once, so that no bound need be.
@@ -56,7 +56,7 @@ double LayerSums::hop(const Cluster::Network& links, double bytes) const {
   return (static_cast<double>(links.latency_ns) + sending) * static_cast<double>(prices_.ticks_per_ns);
 }
 
-/// Durations that do not depend on the places' speed.
+/// Converts a duration that does not depend on the places' speed to work of the fastest place.
 Ticks LayerSums::as_work(double ticks) const { return static_cast<Ticks>(std::floor(std::max(0.0, ticks) * fast_)); }
 
 LayerSums::Message LayerSums::message(std::int64_t bytes, bool between_nodes) const {

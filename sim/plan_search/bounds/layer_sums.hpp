@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-/// Sums over the first k layers of stages that are the sums of their layers, and what messages take at least. Times are
-/// work: ticks of a place of speed 1; what the fastest place does in a tick is `fast`.
+/// Sums over the first k layers, for stages that are the sums of their layers, and the least times of messages. Times
+/// are work: ticks of a place of speed 1. The fastest place does its speed of it in a tick.
 class LayerSums {
  public:
   /// `prices` must outlive this, and have `times`.
@@ -16,23 +16,24 @@ class LayerSums {
 
   std::size_t layers() const { return forward.size() - 1; }
 
-  /// Of messages of `bytes` one after another: all of it, and of that in the link.
+  /// Time of a message.
   struct Message {
     Ticks all = 0;
-    Ticks sending = 0;
+    Ticks sending = 0;  ///< part of it in which the link is taken
   };
-  /// The fastest that there is, or one between nodes.
+  /// Computes the least time of a message of `bytes`, on the fastest link there is or on one between nodes.
   Message message(std::int64_t bytes, bool between_nodes) const;
 
-  /// A ring over `holders` places by the fastest links that can join so many, or by one between nodes.
+  /// Computes the time of a ring over `holders` places, by the fastest links that can join so many, or by one between
+  /// nodes.
   Ticks reduction(std::int64_t bytes, std::int64_t holders, bool between_nodes = false) const;
 
-  /// What the fastest place needs for `work`, all roundings of its parts in favour of it.
+  /// Computes the time that the fastest place needs for `work`, less what rounding of its parts may take.
   Ticks in_time(Ticks work) const;
 
-  std::vector<Ticks> forward, input, backward;  ///< input: the least that a gradient's way through takes
+  std::vector<Ticks> forward, input, backward;  ///< input: least time until the gradient goes on
   std::vector<std::int64_t> held, kept, gradients;
-  std::int64_t room_bytes = 0;  ///< of the roomiest place
+  std::int64_t room_bytes = 0;  ///< bytes on the roomiest place
 
  private:
   double hop(const Cluster::Network& links, double bytes) const;
@@ -43,13 +44,14 @@ class LayerSums {
   double fast_ = 1;
 };
 
-/// The largest step known to be impossible, and the least known to be `possible`, up to a hundred-thousandth; from
-/// `low` on, which is impossible or 0. An impossible `possible` above a thousand times `base`: none is known.
+/// The largest step known to be impossible, and the least known to be possible.
 struct StepRange {
   Ticks impossible = 0;
-  Ticks possible = 0;  ///< 0: none
+  Ticks possible = 0;  ///< 0: none is known
 };
 
+/// Finds the two by bisection, up to a hundred-thousandth; every step above a possible one must be possible. Looks no
+/// further than a thousand times `base`.
 template <class Possible>
 StepRange least_step(Ticks base, Possible&& is_possible) {
   StepRange range{.impossible = 0, .possible = base < 1 ? 1 : base};

@@ -8,13 +8,21 @@
 
 namespace plumb {
 
-/// Of all ways to put `loads` into bins, each of which takes `rates` a tick and `at_once` from the beginning: the least
-/// time after which all can be done, or less. Loads are seen as many equal ones and a few others (which are tried in
-/// all ways where bins are alike), or, where there are many others, as those that are at least so large.
+/// Returns a time after which `loads` cannot all be done by bins, whatever bin each is put into; 0: none is known.
+///
+/// Bin b has room for c_b(t) = `rates`[b] t + `at_once` at time t. A time t is not enough if one of these holds:
+///
+/// 1. *Sum.* All c_b together are less than all loads.
+/// 2. *Slots.* For some load l, the floors of c_b / l add up to fewer than there are loads of at least l. A bin takes
+///    no more of these than its floor.
+/// 3. *All ways.* Bins are alike, all loads but a few are equal, and no way to put these few into bins leaves slots for
+///    all equal ones.
+///
+/// Since c_b grows with t, what is not enough at t is not enough before. So bisection finds the last such time.
 Ticks packed_time(std::span<const Ticks> loads, std::span<const double> rates, double at_once = 0);
 
-/// A number from `low` on, as large as can be found, that is known not to be possible; `low` is not, or is 0. At most
-/// `enough`, where nothing larger is asked.
+/// Finds, up to a millionth, the largest number from `low` on that is not `possible`; every larger one must be. `low`
+/// is not possible, or 0. Stops at `enough`, where a caller needs no larger one.
 template <class Possible>
 Ticks least_possible(Ticks low, Ticks enough, Possible&& possible) {
   const bool limited = enough != std::numeric_limits<Ticks>::max();

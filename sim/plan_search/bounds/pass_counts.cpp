@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-/// Lists of more actions are not read.
+/// The most actions of a list that is read.
 constexpr std::int64_t kMostActions = 100'000;
 
 void count_pass(const Action& action, PassCounts::Passes& passes) {
@@ -38,11 +38,11 @@ std::vector<PassCounts> pass_counts(const Schedule& schedule) {
   return counts;
 }
 
-std::vector<LayerTurns> layer_turns(const LayerPrices& prices, const LeastPasses& least, std::int64_t microbatches,
-                                    std::span<const PassCounts> counts) {
-  std::vector<LayerTurns> turns;
+std::vector<LayerWork> layer_work(const LayerPrices& prices, const LeastPasses& least, std::int64_t microbatches,
+                                  std::span<const PassCounts> counts) {
+  std::vector<LayerWork> turns;
   for (const LayerLeast& layer : prices.least) {
-    LayerTurns of{.forward = microbatches * least.passes(layer).f, .backward = microbatches * least.backward(layer)};
+    LayerWork of{.forward = microbatches * least.passes(layer).f, .backward = microbatches * least.backward(layer)};
     of.both = of.forward + of.backward;
     for (std::size_t s = 0; s < counts.size(); ++s) {
       const Ticks forward = counts[s].alone.f * layer.alone.f + counts[s].paired.f * layer.paired.f;

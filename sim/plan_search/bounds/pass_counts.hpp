@@ -16,8 +16,8 @@
 
 namespace plumb {
 
-/// How often a step has the passes of a stage, on all devices that hold it together: by themselves, and as halves of
-/// overlapped pairs. A pass by itself takes its full time, since nothing hides its communication.
+/// How many passes of a stage a step has, on all devices that hold it: alone, and as halves of overlapped pairs. A pass
+/// alone takes its full time, since nothing hides its communication.
 struct PassCounts {
   struct Passes {
     std::int64_t f = 0;
@@ -29,28 +29,32 @@ struct PassCounts {
   Passes paired{};
 };
 
-/// By stage; nothing for schedules whose lists say less than what runs: rules that decide at run time, and very long
-/// lists.
+/// Counts the passes of each stage in the lists of `schedule`. Returns nothing where the lists do not say what runs
+/// (rules that decide at run time, slices) or are very long.
 std::vector<PassCounts> pass_counts(const Schedule& schedule);
 
-/// What a step takes at least of a layer, all microbatches together, in ticks of a place of speed 1.
-struct LayerTurns {
+/// The least work of a layer in a step, all microbatches together, in ticks of a place of speed 1.
+struct LayerWork {
   Ticks forward = 0;
   Ticks backward = 0;
   Ticks both = 0;
 };
 
-/// By layer, whatever stage it is in: the least of all stages with `counts`. Without any: `microbatches` passes, all of
-/// which may be halves of pairs where there are some.
-std::vector<LayerTurns> layer_turns(const LayerPrices& prices, const LeastPasses& least, std::int64_t microbatches,
-                                    std::span<const PassCounts> counts);
+/// Computes the work of every layer, whatever stage it is in.
+///
+/// The layer runs in some stage s, whose passes `counts[s]` tells: those alone at the layer's full time, those in pairs
+/// at what is left in a pair. The least over all s bounds it. Without `counts`, all `microbatches` passes may be halves
+/// of pairs, if the schedules have pairs.
+std::vector<LayerWork> layer_work(const LayerPrices& prices, const LeastPasses& least, std::int64_t microbatches,
+                                  std::span<const PassCounts> counts);
 
-/// Pass counts of schedules whose order depends on nothing but their size. May be asked by several threads.
+/// Pass counts of schedules whose order depends on nothing but their size, each computed once. Several threads may ask.
 class KnownPassCounts {
  public:
   using Counts = std::vector<PassCounts>;
 
-  /// Nothing where the order depends on costs. Throws what the schedule throws at that size.
+  /// Returns the counts; null where they are not known, or where the order depends on costs. Throws what the schedule
+  /// throws at that size.
   std::shared_ptr<const Counts> of(const ScheduleVariant& variant, std::int32_t places, std::int64_t microbatches);
 
  private:

@@ -13,28 +13,28 @@
 namespace plumb {
 namespace {
 
-/// `ticks` at `speed`, never more than any rounding of parts of it gives.
+/// Scales `ticks` to `speed`, to no more than any rounding of parts of it gives.
 Ticks scaled(Ticks ticks, double speed) {
   return speed == 1.0 ? ticks : static_cast<Ticks>(std::floor(static_cast<double>(ticks) / speed));
 }
 
 Ticks floor_at_zero(Ticks ticks) { return std::max<Ticks>(0, ticks); }
 
-/// A stage where it stands: ticks of its place.
-struct StandingStage {
+/// A stage on its place, in ticks of that place.
+struct PlacedStage {
   std::size_t device = 0;
   Ticks forward = 0;
-  Ticks input = 0;     ///< the least that its part of a microbatch's way back takes
-  Ticks backward = 0;  ///< weight gradients included
+  Ticks input = 0;     ///< the least part of a backward before the gradient goes on
+  Ticks backward = 0;  ///< backward with weight gradient
   Ticks update = 0;
-  Ticks before = 0;  ///< forwards and messages before it
-  Ticks behind = 0;  ///< input gradients and messages of the stages before it
+  Ticks arrives = 0;   ///< e_s: forwards and messages before the stage
+  Ticks way_back = 0;  ///< r_s: input gradients and messages of the stages before
 };
 
-/// A message between neighbouring stages: on its way, and of that in the link.
+/// Time of a message between neighbouring stages.
 struct MessageTime {
   Ticks all = 0;
-  Ticks sending = 0;
+  Ticks sending = 0;  ///< part of it in which the link is taken
 };
 
 MessageTime message_time(const PricedStages& stages, DeviceId from, DeviceId to, std::int64_t bytes) {
@@ -46,7 +46,7 @@ MessageTime message_time(const PricedStages& stages, DeviceId from, DeviceId to,
   return {sending + route.latency_ns * stages.costs.base.ticks_per_ns, sending};
 }
 
-StandingStage standing(const PricedStages& stages, std::size_t s, DeviceId place) {
+PlacedStage placed_stage(const PricedStages& stages, std::size_t s, DeviceId place) {
   const StageTimes& times = stages.costs.times[s];
   const double speed = stages.pipeline.devices[index(place)].speed;
   const auto there = [&](Ticks ticks, Ticks roundings) {
@@ -59,59 +59,57 @@ StandingStage standing(const PricedStages& stages, std::size_t s, DeviceId place
           .update = there(times.u, 1)};
 }
 
-/// The whole way of one microbatch, with messages.
+/// Time of one microbatch through all stages, with messages, and of its gradient back.
 struct WholeWay {
   Ticks forwards = 0;
   Ticks inputs = 0;
 };
 
-/// The largest bound of a device. Its stages seen from the last to the first: from the moment when a microbatch first
-/// comes to one of them, all forwards of that stage and of those after it lie ahead, and all backwards of the device;
-/// and from the moment when the gradient of one first comes to its last stage, all backwards do.
-Ticks busiest_device(const std::vector<StandingStage>& chain, const WholeWay& way, std::int64_t microbatches,
+/// Statements 1 to 3 of `placement_bound`. The second loop sees the stages of each device from the last to the first,
+/// so `forward` has the stages s(j) to s(n).
+Ticks busiest_device(const std::vector<PlacedStage>& chain, const WholeWay& way, std::int64_t microbatches,
                      std::size_t devices) {
   struct Seen {
     Ticks forward = 0;
     Ticks input = 0;
     Ticks backward = 0;
     Ticks update = 0;
-    Ticks behind = 0;  ///< of the first stage
-    Ticks comes_back = 0;
+    Ticks way_back = 0;          ///< r_s(1)
+    Ticks gradient_arrives = 0;  ///< time of the first gradient at s(n)
     bool used = false;
   };
   std::vector<Seen> seen(devices);
   Ticks bound = 0;
-  for (const StandingStage& stage : chain) {
+  for (const PlacedStage& stage : chain) {
     Seen& device = seen[stage.device];
     device.input += stage.input;
     device.backward += stage.backward;
     device.update += stage.update;
-    if (!device.used) device.behind = stage.behind;
+    if (!device.used) device.way_back = stage.way_back;
     device.used = true;
-    device.comes_back = way.forwards + way.inputs - stage.behind - stage.input;
+    device.gradient_arrives = way.forwards + way.inputs - stage.way_back - stage.input;
   }
   const auto take = [&](const Seen& device, Ticks from) {
     bound = std::max({bound, from + microbatches * (device.forward + device.backward) + device.update,
-                      from + microbatches * (device.forward + device.input) + device.behind});
+                      from + microbatches * (device.forward + device.input) + device.way_back});
   };
   for (const Seen& device : seen) {
-    if (device.used) take(device, device.comes_back);
+    if (device.used) take(device, device.gradient_arrives);
   }
   for (std::size_t s = chain.size(); s-- > 0;) {
     Seen& device = seen[chain[s].device];
     device.forward += chain[s].forward;
-    take(device, chain[s].before);
+    take(device, chain[s].arrives);
   }
   return bound;
 }
 
-/// All work and updates over all places; and, unless parts of microbatches run ahead (no `crossing`), one microbatch
-/// forwards, before which there is no backward, and then all backwards and updates; and one microbatch there and back.
+/// Statements 1, 2 and 4 of `setup_bound` with X = `crossing`; statement 1 alone without one, where slices run ahead.
 Ticks shared_bound(const LayerPrices& prices, const std::vector<double>& speed, std::int64_t microbatches,
                    std::optional<Ticks> crossing) {
   const double together = std::accumulate(speed.begin(), speed.end(), 0.0);
   const double fast = *std::max_element(speed.begin(), speed.end());
-  const auto stages = static_cast<Ticks>(prices.load.size());  // no more than that, each rounded in every pass
+  const auto stages = static_cast<Ticks>(prices.load.size());  // the most there can be, each rounded in every pass
   const StageTimes& whole = prices.whole;
   const auto divided = [&](Ticks work) { return static_cast<Ticks>(std::floor(static_cast<double>(work) / together)); };
   const bool exact = std::all_of(speed.begin(), speed.end(), [](double each) { return each == 1.0; });
@@ -176,7 +174,8 @@ Ticks LeastPasses::input(const LayerLeast& layer) const {
 
 namespace {
 
-/// Of `work` by layer: what one place after another needs for it, each place at least one layer, the slowest the least.
+/// Returns the least time in which one place after another does `work`, by layer, if each place has a layer: the slower
+/// ones have the least of them.
 double chained(std::vector<Ticks> work, const std::vector<double>& speed) {
   double time = 0;
   for (const Ticks each : work) time += static_cast<double>(each) / speed.front();
@@ -189,7 +188,7 @@ double chained(std::vector<Ticks> work, const std::vector<double>& speed) {
   return time;
 }
 
-/// The microbatch that ends last, from layer to layer there and back.
+/// Statement 5 of `setup_bound`.
 Ticks chain_bound(const LayerPrices& prices, std::int32_t places, std::int64_t microbatches,
                   const ScheduleKinds& kinds) {
   if (prices.least.empty() || kinds.other) return 0;
@@ -260,15 +259,15 @@ std::int64_t missing_bytes(const LayerPrices& prices, std::int32_t places) {
 Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<std::vector<DeviceId>>>& placement,
                       std::int64_t microbatches) {
   if (placement.size() != 1) return 0;
-  std::vector<StandingStage> chain;
+  std::vector<PlacedStage> chain;
   Ticks forwards = 0;
   Ticks inputs = 0;
   Ticks bound = 0;
   for (std::size_t s = 0; s < placement[0].size(); ++s) {
     if (placement[0][s].size() != 1) return 0;
-    chain.push_back(standing(stages, s, placement[0][s].front()));
-    chain.back().before = forwards;
-    chain.back().behind = inputs;
+    chain.push_back(placed_stage(stages, s, placement[0][s].front()));
+    chain.back().arrives = forwards;
+    chain.back().way_back = inputs;
     forwards += chain.back().forward;
     inputs += chain.back().input;
     if (s + 1 == placement[0].size() || placement[0][s + 1].empty() || stages.costs.memory.empty()) continue;
@@ -276,7 +275,7 @@ Ticks placement_bound(const PricedStages& stages, const std::vector<std::vector<
     const DeviceId there = placement[0][s + 1].front();
     const MessageTime down = message_time(stages, here, there, stages.costs.memory[s].message_bytes(false));
     const MessageTime up = message_time(stages, there, here, stages.costs.memory[s + 1].message_bytes(true));
-    bound = std::max(bound, forwards + microbatches * down.sending);  // one message of a channel at a time
+    bound = std::max(bound, forwards + microbatches * down.sending);  // statement 4
     forwards += down.all;
     inputs += up.all;
   }
@@ -299,7 +298,7 @@ std::vector<std::int64_t> excess_by_place(const PricedStages& stages, const Sche
   for (const auto& replica : schedule.placement) {
     for (std::size_t s = 0; s < replica.size(); ++s) {
       const StageMemory& memory = stages.costs.memory[s];
-      // In flight is counted on the fullest holder: with several of a stage nothing is known about the others.
+      // Microbatches in flight are counted on the fullest holder: nothing is known about other holders.
       const bool alone = schedule.placement.size() == 1 && replica[s].size() == 1;
       for (const DeviceId device : replica[s]) {
         held[index(device)] += held_bytes(memory);

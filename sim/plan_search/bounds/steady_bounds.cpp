@@ -13,11 +13,11 @@
 namespace plumb {
 namespace {
 
-constexpr std::int64_t kShares = 32;
+constexpr std::int64_t kShares = 32;  ///< parts of an update's work, of which all but one count
 
 Ticks steady_share(Ticks ticks) { return ticks / kShares * (kShares - 1); }
 
-/// Of a stage on its place for one update, never more than any rounding of its passes gives.
+/// Computes the work of a stage on its place for one update, no more than any rounding of its passes gives.
 Ticks work_of(const StageTimes& times, double speed, std::int64_t microbatches) {
   const Ticks pass = times.f + least_backward(times);
   if (speed == 1.0) return microbatches * pass + times.u;

@@ -20,7 +20,7 @@ std::int64_t limit_of(const DeviceSpec& device, const PricingLimits& limits) {
   return limits.memory_bytes > 0 ? limits.memory_bytes : device.memory_bytes;
 }
 
-/// Of the devices of every place; empty where they have no prices.
+/// Returns the price of the devices of every place; nothing where they have no prices.
 std::vector<double> place_prices(const Cluster& cluster, const Parallelism& job, std::size_t places) {
   if (cluster.devices.front().price_per_hour <= 0) return {};
   std::vector<double> prices(places);

@@ -14,7 +14,7 @@ namespace plumb {
 
 /// What the stages of a job depend on besides its network and cluster.
 struct PricingLimits {
-  std::int64_t memory_bytes = 0;  ///< of every device; 0: what the cluster says
+  std::int64_t memory_bytes = 0;  ///< memory of every device; 0: what the cluster says
   FitMargin margin = FitMargin::kNone;
   double host_bytes_per_s = 0;  ///< between a device and its host, for stashes that are moved there; 0: not modelled
   /// The system that runs the job (sim/runtimes); empty: plumbline. It must outlive the prices.

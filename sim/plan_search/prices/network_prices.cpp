@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-/// The least of all messages over `links`; 0 where messages are not modelled.
+/// Returns the least of all messages over `links`; 0 where messages are not modelled.
 Ticks least_message(const PricedStages& layers, const Cluster::Network& links) {
   if (layers.costs.comm || layers.costs.memory.size() < 2) return 0;
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
@@ -24,7 +24,7 @@ Ticks least_message(const PricedStages& layers, const Cluster::Network& links) {
   return static_cast<Ticks>(std::floor(ns * per_ns)) + links.latency_ns * layers.costs.base.ticks_per_ns;
 }
 
-/// Of layers whose stages are their sums. Given times of pairs say nothing of their halves.
+/// Finds the least of layers whose stages are their sums. Given times of pairs say nothing of their halves.
 std::shared_ptr<const std::vector<LayerLeast>> least_of_sums(const StageCosts& layers) {
   std::vector<LayerLeast> least;
   for (std::size_t k = 0; k < layers.times.size(); ++k) {
@@ -45,7 +45,7 @@ std::shared_ptr<const std::vector<LayerLeast>> least_of_sums(const StageCosts& l
   return std::make_shared<const std::vector<LayerLeast>>(std::move(least));
 }
 
-/// Of the network as one stage, and of every layer alone in a stage.
+/// Collects prices from the network as one stage, and from every layer alone in a stage.
 LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const PricedStages& layers, std::int32_t places) {
   LayerPrices prices{.in_order = job.in_order};
   prices.whole = whole.costs.times.front();

@@ -8,15 +8,15 @@
 
 namespace plumb {
 
-/// Of passes alone, and at the least that overlapped pairs leave of them.
+/// Prices of passes alone, and of the least that overlapped pairs leave of them.
 struct AloneAndPaired {
   LayerPrices alone{};
   LayerPrices paired{};
 };
 
-/// Of `places` places. Throws what pricing throws.
+/// Prices layers on `places` places. Throws what pricing throws.
 AloneAndPaired both_layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places);
-/// One of the two: with `overlaps` that of pairs.
+/// Returns one of the two: with `overlaps` that of pairs.
 LayerPrices layer_prices(const PlanJob& job, const Parallelism& parallelism, std::int32_t places, bool overlaps);
 
 }  // namespace plumb

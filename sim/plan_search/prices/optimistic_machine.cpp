@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// Of all layers with so many tensor ranks, in a fixed order: what they take, and what they need.
+/// What all layers take and need with so many tensor ranks, in a fixed order.
 struct OfDegree {
   PricedStages layers{};
   std::vector<double> times{};
@@ -49,8 +49,8 @@ OfDegree of_degree(const PlanJob& job, const Parallelism& parallelism, const Par
   return of;
 }
 
-/// The largest factor by which a figure is smaller than that of `reference`, a little more than that: rounded times are
-/// none of the reference's own. 1 for the reference.
+/// Returns the largest factor by which a figure is smaller than that of `reference`, a little more than that: rounded
+/// times are none of the reference's own. 1 for the reference.
 double factor_of(const std::vector<double>& reference, const std::vector<double>& figures) {
   constexpr double kWhereNothing = 1e6;
   if (reference == figures) return 1;
@@ -62,7 +62,7 @@ double factor_of(const std::vector<double>& reference, const std::vector<double>
   return factor * (1 + 1e-9);
 }
 
-/// The sums of what layers add at least.
+/// Returns the sums of what layers add at least.
 PricedStages whole_network(const PricedStages& layers, bool paired) {
   LayerLeast sum;
   for (const LayerLeast& layer : *layers.least) sum += layer;
@@ -94,7 +94,7 @@ void take_least_updates(PricedStages& layers) {
 
 using Degrees = std::map<std::int64_t, OfDegree>;
 
-/// Of all places: their speeds times the factors of their degrees, from the view of one degree.
+/// Adds up the speeds of all places times the factors of their degrees, from the view of one degree.
 double together(const Degrees& degrees, const Parallelism& job, const PricedStages& machine, std::int64_t reference) {
   double all = 0;
   for (std::size_t place = 0; place < job.tensor_by_place.size(); ++place) {

@@ -68,7 +68,7 @@ void check_stage(const Passes& passes, const PassPlace& place, std::int32_t step
     fail(*passes.run, step, "runs a backward before its forward " + forward);
 }
 
-/// The rank that holds each traced stage.
+/// Returns the rank that holds each traced stage.
 std::map<std::int32_t, const RankRun*> holders(const std::vector<RankRun>& runs) {
   std::map<std::int32_t, const RankRun*> by_stage;
   for (const RankRun& run : runs) {

@@ -14,7 +14,7 @@ Action counted_action(const RankRun& run, Op op, std::int32_t number) {
   return {.stage = StageId{std::max(0, run.rank)}, .microbatch = MicrobatchId{number}, .op = op};
 }
 
-/// Number of forwards until as many backwards have run; 0 where that never happens.
+/// Returns the number of forwards until as many backwards have run; 0 where that never happens.
 std::int32_t forwards_of_first_step(const RankRun& run) {
   std::int32_t forwards = 0;
   std::int32_t backwards = 0;
@@ -41,8 +41,8 @@ std::int32_t forwards_per_step(const std::vector<RankRun>& runs) {
   return per_step;
 }
 
-/// How many stages the rank's warm-up tells that it holds; nothing where it is as long as the step, which every number
-/// of stages may have.
+/// Returns how many stages the rank's warm-up tells that it holds; nothing where it is as long as the step, which every
+/// number of stages may have.
 std::optional<std::int32_t> chunks_told(const RankRun& run, std::int32_t per_step) {
   const std::int32_t warmup = warmup_forwards(run);
   const std::int32_t ranks = run.world_size;
@@ -56,7 +56,7 @@ std::optional<std::int32_t> chunks_told(const RankRun& run, std::int32_t per_ste
               " more for each further stage, of interleaved 1F1B with groups of as many microbatches as ranks");
 }
 
-/// How many stages each rank holds.
+/// Returns how many stages each rank holds.
 std::int32_t chunks_per_rank(const std::vector<RankRun>& runs, std::int32_t per_step) {
   if (runs.front().runtime != "megatron") return 1;
   std::optional<std::int32_t> chunks;
@@ -120,7 +120,7 @@ void number_work(RankRun& run, const std::vector<ForwardPlace>& order, std::int3
   run.steps = forwards / per_step;
 }
 
-/// The work whose message an op of that kind carries.
+/// Returns the work whose message an op of that kind carries.
 bool has_message(const TracedAction& work, Op op, std::int32_t stages) {
   const bool forward = op == Op::kSendF || op == Op::kRecvF;
   if ((work.action.op == Op::kF) != forward) return false;

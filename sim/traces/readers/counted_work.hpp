@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// How many forwards the rank runs before its first other work.
+/// Returns how many forwards the rank runs before its first other work.
 std::int32_t warmup_forwards(const RankRun& run);
 
 /// Adds forwards and backwards that no name tells apart, with the calls around them, and numbers each kind from 0.
@@ -19,7 +19,7 @@ void add_counted(std::span<const UnnamedWork> all, RankRun& run);
 /// Gives counted work (`Numbering::kCounted`) of all ranks its stages, microbatches and steps: a step ends where the
 /// first rank has run as many backwards as forwards.
 ///
-/// Of Megatron-LM, the forwards before the first backward tell how many stages a rank holds: rank r of p runs p - r of
+/// In Megatron-LM, the forwards before the first backward tell how many stages a rank holds: rank r of p runs p - r of
 /// them with one stage, and 2 (p - r - 1) + (v - 1) p + 1 with v that go round the ranks. Then the order is that of its
 /// `get_schedule_table`: groups of p microbatches, chunk by chunk, backwards with the chunks reversed.
 ///

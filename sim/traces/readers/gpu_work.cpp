@@ -1,9 +1,11 @@
 #include "sim/traces/readers/gpu_work.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -12,13 +14,91 @@
 
 #include "models/ground/error.hpp"
 #include "schedules/document/action_text.hpp"
-#include "sim/traces/readers/kernel_times.hpp"
+#include "sim/traces/readers/rank_trace.hpp"
 #include "sim/traces/readers/work_order.hpp"
 
 namespace plumb {
 namespace {
 
-/// The action that a captured graph annotated a kernel with; false for other kernels.
+/// From the begin of the first to the end of the last.
+struct TimeExtent {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+
+  void add(std::int64_t start, std::int64_t end) {
+    if (start < start_ns) start_ns = start;
+    if (end > end_ns) end_ns = end;
+  }
+};
+
+/// When the GPU ran what the host launched. A launch and its kernels have the same correlation; a captured graph's
+/// kernels all have that of the launch of the graph.
+class KernelTimes {
+ public:
+  explicit KernelTimes(std::span<const TraceRange> ranges);
+
+  /// Returns whether any kernel that computes was launched by the host that was traced.
+  bool any() const { return !work_.empty(); }
+
+  /// Returns the kernels that compute and were launched from `begin` (included) to `end`, on any thread: the backward's
+  /// are launched by threads of autograd.
+  std::optional<TimeExtent> work(std::int64_t begin_ns, std::int64_t end_ns) const;
+
+  /// Finds the extent of kernels that send and receive.
+  std::optional<TimeExtent> messages(std::int64_t begin_ns, std::int64_t end_ns) const;
+
+ private:
+  using ByCorrelation = std::map<std::int64_t, TimeExtent>;
+
+  std::optional<TimeExtent> launched(const ByCorrelation& kernels, std::int64_t begin_ns, std::int64_t end_ns) const;
+
+  struct Launch {
+    std::int64_t at_ns = 0;
+    std::int64_t correlation = 0;
+  };
+
+  std::vector<Launch> launches_;  ///< by time
+  ByCorrelation work_;
+  ByCorrelation messages_;
+};
+
+void add_kernel(std::map<std::int64_t, TimeExtent>& kernels, const TraceRange& kernel) {
+  const auto [entry, is_new] = kernels.emplace(kernel.correlation, TimeExtent{kernel.start_ns, kernel.end_ns});
+  if (!is_new) entry->second.add(kernel.start_ns, kernel.end_ns);
+}
+
+KernelTimes::KernelTimes(std::span<const TraceRange> ranges) {
+  for (const TraceRange& range : ranges) {
+    if (range.correlation < 0) continue;
+    if (range.kind == RangeKind::kLaunch) launches_.push_back({range.start_ns, range.correlation});
+    if (range.kind == RangeKind::kKernel) add_kernel(work_, range);
+    if (range.kind == RangeKind::kMessageKernel) add_kernel(messages_, range);
+  }
+  std::ranges::sort(launches_, {}, &Launch::at_ns);
+}
+
+std::optional<TimeExtent> KernelTimes::launched(const ByCorrelation& kernels, std::int64_t begin_ns,
+                                                std::int64_t end_ns) const {
+  std::optional<TimeExtent> extent;
+  auto launch = std::ranges::lower_bound(launches_, begin_ns, {}, &Launch::at_ns);
+  for (; launch != launches_.end() && launch->at_ns < end_ns; ++launch) {
+    const auto kernel = kernels.find(launch->correlation);
+    if (kernel == kernels.end()) continue;
+    if (!extent) extent = kernel->second;
+    extent->add(kernel->second.start_ns, kernel->second.end_ns);
+  }
+  return extent;
+}
+
+std::optional<TimeExtent> KernelTimes::work(std::int64_t begin_ns, std::int64_t end_ns) const {
+  return launched(work_, begin_ns, end_ns);
+}
+
+std::optional<TimeExtent> KernelTimes::messages(std::int64_t begin_ns, std::int64_t end_ns) const {
+  return launched(messages_, begin_ns, end_ns);
+}
+
+/// Returns the action that a captured graph annotated a kernel with; false for other kernels.
 bool read_annotation(std::string_view name, Action& action) {
   if (name.starts_with("PP:")) name.remove_prefix(3);
   return !name.empty() && read_action(name, action).empty();
@@ -45,7 +125,7 @@ class ReceivedValues {
     }
   }
 
-  /// Of the next occurrence of this work; nothing where it took none.
+  /// Returns the time of the next occurrence of this work; nothing where it took none.
   std::optional<std::int64_t> next(const Action& work) {
     if (work.op == Op::kW) return std::nullopt;
     const Key key = key_of(work);

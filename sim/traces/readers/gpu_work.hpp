@@ -9,7 +9,7 @@ namespace plumb {
 /// what the host did would be taken for the work.
 void check_gpu_is_traced(const RankTrace& trace);
 
-/// Whether the trace has kernels that compute, and the calls that launched them.
+/// Returns whether the trace has kernels that compute, and the calls that launched them.
 bool has_launched_kernels(const RankTrace& trace);
 
 /// Adds the work of a captured graph whose kernels carry actions ("PP:3F7", "3F7") as the annotations that they were

@@ -10,7 +10,7 @@ auto first_from(const std::vector<const TraceRange*>& ranges, std::int64_t begin
   return std::ranges::lower_bound(ranges, begin, {}, [](const TraceRange* r) { return r->start_ns; });
 }
 
-/// The first one in [begin, end].
+/// Returns the first one in [begin, end].
 const TraceRange* first_in(const std::vector<const TraceRange*>& ranges, std::int64_t begin, std::int64_t end) {
   const auto found = first_from(ranges, begin);
   return found == ranges.end() || (*found)->start_ns >= end ? nullptr : *found;

@@ -10,10 +10,11 @@
 
 namespace plumb {
 
-/// Whether the program waits while this range lasts: an annotation `wait` or `gloo:recv`, or an operator of c10d.
+/// Returns whether the program waits while this range lasts: an annotation `wait` or `gloo:recv`, or an operator of
+/// c10d.
 bool is_wait(const TraceRange& range);
 
-/// Whether the backward runs in this range.
+/// Returns whether the backward runs in this range.
 bool is_autograd(const TraceRange& range);
 
 /// The waits and operators of a rank's host, so that those inside another range are found quickly. Refers to the ranges
@@ -22,7 +23,7 @@ class HostRanges {
  public:
   explicit HostRanges(std::span<const TraceRange> ranges);
 
-  /// The end of the last wait that ends from `from` to `to`; `from` where none does.
+  /// Returns the end of the last wait that ends from `from` to `to`; `from` where none does.
   std::int64_t last_wait(std::int64_t from, std::int64_t to) const;
 
   /// Where the halves of an overlapped pair inside [begin, end] meet: the end of the first half's last operator, and
@@ -32,17 +33,17 @@ class HostRanges {
   /// For how long of [begin, end] some operator ran.
   std::int64_t operator_time(std::int64_t begin, std::int64_t end) const;
 
-  /// The begin of the first operator in [begin, end]; `end` where there is none.
+  /// Returns the begin of the first operator in [begin, end]; `end` where there is none.
   std::int64_t first_operator(std::int64_t begin, std::int64_t end) const;
 
-  /// The first call of c10d that sends in [begin, end]; null where there is none.
+  /// Returns the first call of c10d that sends in [begin, end]; null where there is none.
   const TraceRange* first_send(std::int64_t begin, std::int64_t end) const;
 
-  /// The first call of c10d that receives in [begin, end]; null where there is none.
+  /// Returns the first call of c10d that receives in [begin, end]; null where there is none.
   const TraceRange* first_receive(std::int64_t begin, std::int64_t end) const;
 
-  /// When the program's wait for what the calls in [begin, end] sent was over: the end of their last range `gloo:send`;
-  /// nothing where there is none.
+  /// Returns when the program's wait for what the calls in [begin, end] sent was over: the end of their last range
+  /// `gloo:send`; nothing where there is none.
   std::optional<std::int64_t> send_waited(std::int64_t begin, std::int64_t end) const;
 
  private:

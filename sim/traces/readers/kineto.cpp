@@ -37,7 +37,7 @@ std::optional<JsonValue> arguments_of(const JsonValue& event) {
   return arguments && arguments->is_object() ? arguments : std::nullopt;
 }
 
-/// Of Python's calls, which are many, only those are kept that tell of a pipeline.
+/// Tells what a range is. Only those of Python's many calls are kept that tell of a pipeline.
 std::optional<RangeKind> kind_of(std::string_view category, std::string_view name) {
   if (category == "python_function" && called_pipeline_function(name) != nullptr) return RangeKind::kAnnotation;
   if (category == "user_annotation") return RangeKind::kAnnotation;
@@ -52,7 +52,7 @@ std::int64_t to_whole_ns(double us) { return static_cast<std::int64_t>(std::llro
 
 bool is_on_gpu(RangeKind kind) { return kind == RangeKind::kKernel || kind == RangeKind::kLaunch; }
 
-/// Of a captured graph's kernel PyTorch writes the annotation that it was captured with as the argument `name`.
+/// Reads the arguments. PyTorch writes the annotation that a captured graph's kernel was captured with as `name`.
 void read_arguments(const JsonValue& event, TraceRange& range) {
   range.name = {};
   const auto arguments = arguments_of(event);

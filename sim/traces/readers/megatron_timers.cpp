@@ -147,7 +147,7 @@ class TimerLog {
   std::string_view rest_;
   std::string file_;
   std::size_t line_ = 0;
-  std::string begin_;  ///< of the block that is read; empty outside of one
+  std::string begin_;  ///< begin of the block that is read; empty outside of one
   std::string name_;
   Timers timers_;
   std::vector<Timeline> timelines_;

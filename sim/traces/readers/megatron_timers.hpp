@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// Whether a text is a log with timers of Megatron-LM.
+/// Returns whether a text is a log with timers of Megatron-LM.
 bool is_timer_log(std::string_view text);
 
 /// Reads the timers that Megatron-LM logs with `--timing-log-level 2 --timing-log-option all`, a timeline for every

@@ -70,8 +70,8 @@ class Export {
         nullptr);
   }
 
-  /// Whether there is a table of this name, which is one of `kTables`. What is no table of rows (a virtual one) has no
-  /// page.
+  /// Returns whether there is a table of this name, which is one of `kTables`. What is no table of rows (a virtual one)
+  /// has no page.
   bool has_table(std::string_view name) const {
     bool found = false;
     each("SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = '" + std::string(name) + "'",
@@ -172,7 +172,7 @@ class Export {
   }
 
   std::string file_;
-  std::int64_t most_steps_ = 0;  ///< of one query
+  std::int64_t most_steps_ = 0;  ///< most steps of one query
   mutable std::int64_t steps_left_ = 0;
   Database database_;
 };
@@ -247,7 +247,7 @@ class ExportReader {
     });
   }
 
-  /// The text whose number stands in this column; empty: none.
+  /// Returns the text whose number stands in this column; empty: none.
   std::string_view string_of(sqlite3_stmt* row, int column) const {
     if (sqlite3_column_type(row, column) == SQLITE_NULL) return {};
     const auto found = strings_.find(sqlite3_column_int64(row, column));
@@ -291,7 +291,7 @@ class ExportReader {
 
   const Export& database_;
   std::int64_t epoch_ns_ = 0;
-  TraceNames names_;  ///< of all processes
+  TraceNames names_;  ///< names of all processes
   std::unordered_map<std::int64_t, std::string_view> strings_;
   std::map<std::int64_t, RankTrace> traces_;  ///< by process
 };

@@ -18,17 +18,18 @@ struct PipelineFunction {
   Messages sends = Messages::kNone;
   Messages receives = Messages::kNone;
 
-  /// Whether it goes on in one direction, so that what it sends does not tell what it receives next: a call of
+  /// Returns whether it goes on in one direction, so that what it sends does not tell what it receives next: a call of
   /// Megatron-LM's interleaved schedule.
   bool is_interleaved() const;
 };
 
-/// The function that the range called `name` is a call of; null for all others. Understands Python's calls as PyTorch's
-/// profiler writes them ("path/schedules.py(403): forward_step"), paths of modules as Megatron-LM's NVTX ranges have
-/// them ("megatron.core.pipeline_parallel.schedules.forward_step"), and names of its timers ("forward-compute").
+/// Returns the function that the range called `name` is a call of; null for all others. Understands Python's calls as
+/// PyTorch's profiler writes them ("path/schedules.py(403): forward_step"), paths of modules as Megatron-LM's NVTX
+/// ranges have them ("megatron.core.pipeline_parallel.schedules.forward_step"), and names of its timers
+/// ("forward-compute").
 const PipelineFunction* pipeline_function(std::string_view name);
 
-/// The same for Python's calls only.
+/// Finds the function of one of Python's calls.
 const PipelineFunction* called_pipeline_function(std::string_view call);
 
 }  // namespace plumb

@@ -34,7 +34,7 @@ std::optional<std::int32_t> whole_number(std::string_view text) {
   return number;
 }
 
-/// The number behind the last `key` of a file's name.
+/// Returns the number behind the last `key` of a file's name.
 std::int32_t number_in_name(std::string_view file_name, std::string_view key, std::string_view expected) {
   const std::string_view name = file_name.substr(file_name.rfind('/') + 1);
   const std::size_t at = name.rfind(key);
@@ -50,7 +50,7 @@ Action stage_action(const PipelineSize& size, std::int32_t rank, Op op, std::int
   return {.stage = StageId{chunk * size.ranks + rank}, .microbatch = MicrobatchId{microbatch}, .op = op};
 }
 
-/// A list of one iteration of Primus ("fwd_start"); empty where there is none.
+/// Returns a list of one iteration of Primus ("fwd_start"); empty where there is none.
 std::vector<JsonValue> list_of(const JsonValue& iteration, std::string_view series, std::string_view part) {
   const auto list = iteration.find(std::string(series) + "_" + std::string(part));
   std::vector<JsonValue> values;

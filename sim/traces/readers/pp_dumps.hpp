@@ -14,7 +14,7 @@ struct DumpText {
   std::string_view file_name;
 };
 
-/// Whether a text looks like a dump that `read_pp_dumps` reads.
+/// Returns whether a text looks like a dump that `read_pp_dumps` reads.
 bool is_pp_dump(std::string_view text);
 
 /// Reads what patched versions of Megatron-LM dump per pipeline rank, in milliseconds of CUDA events from the rank's

@@ -39,7 +39,7 @@ void set_rank(RankRun& run, std::int32_t rank, std::int32_t world) {
   set_stage(run.messages, rank);
 }
 
-/// When the forwards of a rank ended, in order.
+/// Returns when the forwards of a rank ended, in order.
 std::vector<std::int64_t> forward_ends(const RankRun& run) {
   std::vector<std::int64_t> ends;
   for (const TracedAction& work : run.work) {

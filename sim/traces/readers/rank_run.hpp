@@ -17,12 +17,11 @@ struct TracedAction {
       0;  ///< the range's begin: the program turned to the action, and may have waited for a message
   std::int64_t start_ns = 0;  ///< the work's begin, after the wait; equal to `begin_ns` where nothing was waited for
   std::int64_t end_ns = 0;
-  std::int64_t operators_ns = 0;    ///< of work: how long operators or kernels ran in it; 0: not known
+  std::int64_t operators_ns = 0;    ///< time that operators or kernels ran in work; 0: not known
   std::int64_t profiler_step = -1;  ///< the n of the range ProfilerStep#n that it begins in; -1: of none
-  std::optional<std::int64_t> arrived_ns =
-      std::nullopt;  ///< of a RECV: when the value was there, where the trace tells
+  std::optional<std::int64_t> arrived_ns = std::nullopt;  ///< when a RECV's value was there, where the trace tells
   std::optional<std::int64_t> waited_ns =
-      std::nullopt;  ///< of a SEND that the program waits for in the step: when that wait ended, where the trace tells
+      std::nullopt;  ///< when the wait for a SEND in the step ended, where the trace tells
 };
 
 /// How the microbatches of a rank's work are known.
@@ -43,7 +42,7 @@ struct RankRun {
   std::vector<TracedAction> messages;  ///< SEND and RECV: the calls that issue them, not the messages under way
   std::vector<TracedAction> others;    ///< UNSHARD, REDUCE_GRAD, RESHARD
   std::int32_t steps = 0;              ///< 0: not counted yet (`keep_whole_steps`, `number_microbatches`)
-  std::int32_t stages = 0;             ///< of the pipeline, as far as this rank's work and messages tell
+  std::int32_t stages = 0;             ///< stages of the pipeline, as far as this rank's work and messages tell
   Numbering numbering = Numbering::kNamed;
   bool own_zeros = false;  ///< times of every step count from a moment of the rank's own
   /// The trace numbers chunks by rank; stages stand for chunks that go round the ranks (`place_chunks` finds out).

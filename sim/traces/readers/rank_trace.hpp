@@ -22,7 +22,7 @@ enum class RangeKind : std::uint8_t {
 /// The names of a file's ranges, each of them once, however many ranges have it.
 class TraceNames {
  public:
-  /// The beginning of `name` (`kRangeName`), for as long as one copy of this object lives.
+  /// Returns the beginning of `name` (`kRangeName`), for as long as one copy of this object lives.
   std::string_view kept(std::string_view name);
 
  private:
@@ -36,7 +36,7 @@ struct TraceRange {
   std::int64_t thread = 0;
   std::int64_t start_ns = 0;  ///< since the epoch of the rank's host
   std::int64_t end_ns = 0;
-  std::int64_t correlation = -1;  ///< the same for a launch and what it launched; -1: neither
+  std::int64_t correlation = -1;  ///< number that a launch and what it launched have in common; -1: neither
 };
 
 /// What one rank traced.
@@ -46,7 +46,7 @@ struct RankTrace {
   std::string file;
   std::int32_t rank = kUnknown;
   std::int32_t world_size = kUnknown;
-  std::string backend;  ///< of torch.distributed: "gloo", "nccl"
+  std::string backend;  ///< back end of torch.distributed: "gloo", "nccl"
   /// Which ranks of the job make up the pipeline, where the trace names its group: then `rank` and `world_size` count
   /// in it. Empty: those of the job.
   std::string group;
@@ -58,7 +58,7 @@ struct RankTrace {
 /// Brings the ranges into their order.
 void sort_ranges(RankTrace& trace);
 
-/// Whether a kernel of this name is one of NCCL or RCCL.
+/// Returns whether a kernel of this name is one of NCCL or RCCL.
 bool is_message_kernel(std::string_view name);
 
 }  // namespace plumb

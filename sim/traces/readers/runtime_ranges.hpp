@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// Whether a process whose rank is not known did what `rank_run` reads.
+/// Returns whether a process whose rank is not known did what `rank_run` reads.
 bool runs_pipeline(const RankTrace& trace);
 
 /// Finds what a runtime did, by its ranges:

@@ -15,13 +15,13 @@ struct TimelineFile {
   Timeline timeline;
 };
 
-/// Why runs give no times of single passes of whole stages; empty where they do. They must be measured runs with spans
-/// of one configuration, without replicas, slices, merged microbatches and overlapped pairs.
+/// Returns why runs give no times of single passes of whole stages; empty where they do. They must be measured runs
+/// with spans of one configuration, without replicas, slices, merged microbatches and overlapped pairs.
 std::string profile_fault(std::span<const TimelineFile> files);
 
-/// What every rank did in runs without a `profile_fault`, one run after the other: a device is a rank, and an update is
-/// a step. The first update of a run that has several warms up, and is left out. An action of the compute lane is work:
-/// the program turned to it when the action before it was over. Messages have no calls of their own.
+/// Returns what every rank did in runs without a `profile_fault`, one run after the other: a device is a rank, and an
+/// update is a step. The first update of a run that has several warms up, and is left out. An action of the compute
+/// lane is work: the program turned to it when the action before it was over. Messages have no calls of their own.
 std::vector<RankRun> ranks_of_timelines(std::span<const TimelineFile> files);
 
 }  // namespace plumb

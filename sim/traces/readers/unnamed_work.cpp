@@ -136,8 +136,8 @@ struct PipelineEnds {
   bool last = false;
 };
 
-/// Of a rank that is not known its first calls tell it: the first rank sends before it receives anything, the last one
-/// runs a backward before it sends anything. A process without calls is both.
+/// Tells whether a rank is first or last. If it is not known, its first calls tell: the first rank sends before it
+/// receives anything, the last one runs a backward before it sends anything. A process without calls is both.
 PipelineEnds ends_of(const RankTrace& trace) {
   if (trace.rank != RankTrace::kUnknown) return {trace.rank == 0, trace.rank + 1 == trace.world_size};
   PipelineEnds ends{.first = true, .last = true};

@@ -68,7 +68,7 @@ std::optional<int> place_of(Op op) {
   }
 }
 
-/// Whether every step runs `one` before `other`.
+/// Returns whether every step runs `one` before `other`.
 bool comes_before(const Action& one, const Action& other) {
   if (one.stage != other.stage) return false;
   if (one.op == Op::kUnshard) return is_compute(other.op);
@@ -120,7 +120,7 @@ class StepCounter {
   }
 
  private:
-  /// Whether the work that is there once too often is the first (last) work of the trace.
+  /// Returns whether the work that is there once too often is the first (last) work of the trace.
   bool stands_at(CutSide side) const {
     std::vector<std::int64_t> extra;
     std::vector<std::int64_t> other;
@@ -181,7 +181,7 @@ void count_occurrences(const std::vector<RankRun*>& runs) {
                                    (whole == 1 ? "step is" : "steps are") + " read.");
 }
 
-/// How often each action occurs in a range `ProfilerStep#n`, by n.
+/// Returns how often each action occurs in a range `ProfilerStep#n`, by n.
 std::map<std::int64_t, std::map<std::string, std::int32_t>> counts_by_range(const RankRun& run) {
   std::map<std::int64_t, std::map<std::string, std::int32_t>> counts;
   for (const auto list : kActionLists) {
@@ -192,7 +192,7 @@ std::map<std::int64_t, std::map<std::string, std::int32_t>> counts_by_range(cons
   return counts;
 }
 
-/// The ranges that have all actions of the rank equally often, with how often that is; nothing in others.
+/// Returns the ranges that have all actions of the rank equally often, with how often that is; nothing in others.
 std::map<std::int64_t, std::int32_t> whole_ranges(const RankRun& run) {
   const auto counts = counts_by_range(run);
   std::set<std::string> all;

@@ -98,7 +98,7 @@ std::int32_t plainly_most_buffers(const Program& program) {
   for (std::uint32_t channel = 0; channel < program.channels.size(); ++channel) {
     for (InstrIndex at = 0; at < program.size(); ++at) {
       most = std::max(most, static_cast<std::int32_t>(std::ranges::count_if(program.transfers, [&](const Transfer& t) {
-                        return t.channel == channel && lowering::pair_begin(program, t.producer) <= at && at < t.sent;
+                        return t.channel == channel && unit_begin(program, t.producer) <= at && at < t.sent;
                       })));
     }
   }

@@ -62,6 +62,8 @@ TEST_CASE("the check finds every way in which a program can contradict itself") 
   finds("instrs: rows or waits out of range", [](Program& p) { p.instrs[0].row = 99; });
   finds("0F0: its row belongs to another holder", [](Program& p) { p.instrs[0].row = p.instrs[5].row; });
   finds("0U0: the other half of its pair is missing", [](Program& p) { p.instrs[4].action.overlaps_next = 1; });
+  finds("0F0: its row says otherwise whether it is the first of a pair",
+        [](Program& p) { p.instrs[0].action.overlaps_next = 1; });
   finds("0B0: waits for something later in its own lane", [](Program& p) { p.waits[0] = {3, Wait::kDirect}; });
   finds("0B0: waits for a transfer that is not its own", [](Program& p) { p.waits[0].via = 0; });
   finds("0B0: no such collective", [](Program& p) { p.waits[0].via = Wait::kCollectiveBit; });

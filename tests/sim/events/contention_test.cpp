@@ -9,7 +9,6 @@
 #include "schedules/program/program_text.hpp"
 #include "sim/events/compute_share.hpp"
 #include "sim/events/event_engine.hpp"
-#include "sim/passes/pass_engine.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/program_builder.hpp"

@@ -128,16 +128,16 @@ TEST_CASE("of plans whose schedules are searched themselves none is tried while 
   std::vector<PlanSetup> setups;
   PlanQueue queue(setups);
   const auto push = [&](Ticks estimate, bool slow) {
-    SearchPart part{.bound = 1, .estimate = estimate, .level = SearchPart::Level::kPlan};
-    part.slow = slow;
-    queue.push(std::move(part), kNoStep);
+    PlanCandidate candidate{.bound = 1, .estimate = estimate, .level = PlanCandidate::Level::kPlan};
+    candidate.slow = slow;
+    queue.push(std::move(candidate), kNoStep);
   };
   for (Ticks estimate = 1; estimate <= 40; ++estimate) push(estimate, false);
   for (const Ticks estimate : {30, 35, 35, 35, 35, 50}) push(estimate, true);
-  const auto slow_ones = [](const std::vector<SearchPart>& batch) {
-    return std::ranges::count(batch, true, &SearchPart::slow);
+  const auto slow_ones = [](const std::vector<PlanCandidate>& batch) {
+    return std::ranges::count(batch, true, &PlanCandidate::slow);
   };
-  const std::vector<SearchPart> first = queue.take(1000, kNoStep);
+  const std::vector<PlanCandidate> first = queue.take(1000, kNoStep);
   CHECK(first.size() == 33);  // 32 others, up to an estimate of 32, and the slow one of 30
   CHECK(slow_ones(first) == 1);
   CHECK(slow_ones(queue.take(1000, kNoStep)) == 3);

@@ -4,7 +4,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/events/event_engine.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "tests/support/program_builder.hpp"
 
 TEST_SUITE_BEGIN("sim");

@@ -5,7 +5,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/events/event_engine.hpp"
-#include "sim/passes/pass_engine.hpp"
+#include "sim/passes/one_pass.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
 #include "tests/support/catalogue_walk.hpp"
 

@@ -214,6 +214,22 @@ TEST_CASE("with a network memory is told in bytes") {
   CHECK(row(advice, "hanayo").step_ns == row(advice_of_zb_h1(), "hanayo").step_ns);
 }
 
+TEST_CASE("with a network a limit is of what a device needs, which is its tensors and the reserve of the allocator") {
+  const TracedRun run = read_traced_run(testing::real_run("zb-h1"));
+  AdviceOptions options{.network = load_network("gpt2-small")};
+  const AdvisedSchedule free = row(advise(run, options), "1f1b");
+  const RunPredictor predictor(run.known_profile(), "pytorch", options);
+  std::int64_t tensors = 0;
+  for (const DeviceSummary& device : predictor.predict(free.candidate.schedule, 1).devices) {
+    tensors = std::max(tensors, device.peak_memory_bytes);
+  }
+  CHECK(static_cast<double>(free.memory_bytes) == doctest::Approx(1.05 * static_cast<double>(tensors)));
+  options.memory_limit = static_cast<double>(free.memory_bytes);
+  CHECK(row(advise(run, options), "1f1b").fits);
+  options.memory_limit = static_cast<double>(free.memory_bytes - 1);
+  CHECK_FALSE(row(advise(run, options), "1f1b").fits);
+}
+
 TEST_CASE("the command prints the list, and the file that it saves is the schedule that it names") {
   const testing::ScratchDirectory scratch;
   const std::string files = " " + testing::in_source("tests/sim/traces/data/zb-h1") + "/rank*.json.gz";

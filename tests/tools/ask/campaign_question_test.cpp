@@ -5,7 +5,6 @@
 
 #include "models/ground/presets.hpp"
 #include "tests/support/error_message.hpp"
-#include "tools/ask/simulated_layouts.hpp"
 #include "tools/campaign/campaign_tables.hpp"
 
 TEST_SUITE_BEGIN("tools");

@@ -7,7 +7,6 @@
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
-#include "tools/catalogue/schedule_example.hpp"
 #include "tools/tables/text_timeline.hpp"
 
 TEST_SUITE_BEGIN("tools");

@@ -1,4 +1,4 @@
-#include "tools/command_line/other_words.hpp"
+#include "tools/command_line/parse_command_line.hpp"
 
 #include <doctest/doctest.h>
 

@@ -55,7 +55,7 @@ std::vector<DocumentedCommand> all_commands() {
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     if (entry.path().extension() == ".md") documents.push_back(entry.path());
   }
-  for (const char* folder : {"models", "schedules", "sim", "trainer", "tools", "results"}) {
+  for (const char* folder : {"docs", "models", "schedules", "sim", "trainer", "tools", "results"}) {
     if (!std::filesystem::exists(root / folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       if (entry.path().extension() == ".md") documents.push_back(entry.path());

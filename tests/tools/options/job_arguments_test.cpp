@@ -1,4 +1,4 @@
-#include "tools/options/jobs/job_arguments.hpp"
+#include "tools/options/job_arguments.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,9 +1,8 @@
-#include "tools/options/jobs/lora_arguments.hpp"
+#include "tools/options/job_arguments.hpp"
 
 #include <doctest/doctest.h>
 
 #include "tests/support/error_message.hpp"
-#include "tools/options/jobs/job_arguments.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

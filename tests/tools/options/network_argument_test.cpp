@@ -1,4 +1,4 @@
-#include "tools/options/network_argument.hpp"
+#include "tools/options/cost_arguments.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,6 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "tools/options/cost_arguments.hpp"
 #include "tools/terminal/notes.hpp"
 
 TEST_SUITE_BEGIN("tools");

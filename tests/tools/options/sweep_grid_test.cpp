@@ -1,4 +1,4 @@
-#include "tools/options/sweep_grid.hpp"
+#include "tools/sweep/sweep_run.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,6 @@
 #include "models/ground/error.hpp"
 #include "tests/support/run_command.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "tools/sweep/sweep_pareto.hpp"
-#include "tools/sweep/sweep_run.hpp"
 #include "tools/sweep/sweep_table.hpp"
 
 TEST_SUITE_BEGIN("tools");

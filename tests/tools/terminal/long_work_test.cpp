@@ -1,8 +1,6 @@
-#include "tools/terminal/long_work.hpp"
+#include "tools/terminal/notes.hpp"
 
 #include <doctest/doctest.h>
-
-#include "tools/terminal/notes.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

@@ -1,4 +1,4 @@
-#include "tools/training/disturbance.hpp"
+#include "tools/training/demo_run.hpp"
 
 #include <doctest/doctest.h>
 

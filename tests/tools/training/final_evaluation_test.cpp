@@ -1,11 +1,10 @@
-#include "tools/training/final_evaluation.hpp"
+#include "tools/training/train_run.hpp"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "tools/training/train_run.hpp"
 
 TEST_SUITE_BEGIN("tools");
 

@@ -1,4 +1,4 @@
-#include "tools/training/teacher_arguments.hpp"
+#include "tools/training/train_arguments.hpp"
 
 #include <doctest/doctest.h>
 

@@ -14,8 +14,8 @@ struct AttentionKey {
   bool backward = false;
   bool causal = true;
   std::int64_t samples = 0;
-  std::int64_t queries = 0;  ///< of a sample
-  std::int64_t keys = 0;     ///< of a sample; the queries are the last of them
+  std::int64_t queries = 0;  ///< queries of a sample
+  std::int64_t keys = 0;     ///< keys of a sample; the queries are the last of them
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_width = 0;
@@ -23,12 +23,12 @@ struct AttentionKey {
   std::int64_t key_row = 0;
   std::int64_t value_row = 0;
   std::int64_t attended_row = 0;
-  // Of gradients; 0 forward.
+  // Rows of gradients; 0 forward.
   std::int64_t attended_grad_row = 0;
   std::int64_t query_grad_row = 0;
   std::int64_t key_grad_row = 0;
   std::int64_t value_grad_row = 0;
-  int sms = 0;  ///< that it may use; 0: all
+  int sms = 0;  ///< multiprocessors that it may use; 0: all
   /// Log sums of one head follow each other, instead of those of one token. Not told by `text_of`: which one cuDNN
   /// takes is found out by comparing.
   bool by_head = false;
@@ -46,11 +46,11 @@ std::string text_of(const AttentionKey& key);
 /// keys, those of every head (seen in cuDNN 9.19: rows round up to 64 or 128).
 std::int64_t attention_workspace_bytes(const kernels::AttentionShape& shape);
 
-/// Of that, where log sums by head may lie: at the end.
+/// Returns the part of the workspace in which log sums by head may lie: its end.
 std::int64_t log_sums_bytes(const AttentionKey& key);
 
-/// Why a version of cuDNN (91900: 9.19.0) is not asked for this attention; empty: it is. These are limits that its
-/// release notes and NVIDIA's own front end state, not what the library itself says when it is asked.
+/// Returns why a version of cuDNN (91900: 9.19.0) is not asked for this attention; empty: it is. These are limits that
+/// its release notes and NVIDIA's own front end state, not what the library itself says when it is asked.
 std::string not_asked_because(const AttentionKey& key, std::size_t version);
 
 }  // namespace plumb::cuda

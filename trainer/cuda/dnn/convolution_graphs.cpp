@@ -4,7 +4,7 @@ namespace plumb::cuda {
 
 namespace {
 
-/// Sizes in cuDNN's order (image, channel, line, column); in memory the channels of a pixel are together.
+/// Returns the sizes in cuDNN's order (image, channel, line, column); in memory the channels of a pixel are together.
 DnnTensor pixels_of(DnnGraph& graph, const DnnDims& sizes) {
   const std::int64_t line = sizes[3] * sizes[1];
   return graph.in_memory(CUDNN_DATA_BFLOAT16, sizes, {sizes[2] * line, 1, line, sizes[1]});

@@ -6,7 +6,7 @@ namespace plumb::cuda {
 
 namespace {
 
-constexpr std::int64_t kChannels = 8;  ///< of 16 bytes: what a convolution in bf16 reads at a time
+constexpr std::int64_t kChannels = 8;  ///< channels in 16 bytes: what a convolution in bf16 reads at a time
 constexpr std::int64_t kBf16Bytes = 2;
 
 std::int64_t padded_bytes(std::int64_t pixels, std::int64_t channels) {

@@ -22,7 +22,7 @@ struct ConvolutionKey {
   std::int64_t out_columns = 0;
   std::int64_t stride = 1;
   std::int64_t padding = 0;
-  int sms = 0;  ///< that it may use; 0: all
+  int sms = 0;  ///< multiprocessors that it may use; 0: all
 
   friend auto operator<=>(const ConvolutionKey&, const ConvolutionKey&) = default;
 };
@@ -38,7 +38,7 @@ std::string text_of(const ConvolutionKey& key);
 std::int64_t convolution_workspace_bytes(const kernels::ConvolutionShape& shape);
 std::int64_t filter_grad_bytes(const kernels::ConvolutionShape& shape);
 
-/// Why cuDNN is not asked for this convolution; empty: it is.
+/// Returns why cuDNN is not asked for this convolution; empty: it is.
 std::string not_asked_because(const ConvolutionKey& key);
 
 }  // namespace plumb::cuda

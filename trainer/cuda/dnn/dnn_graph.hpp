@@ -49,10 +49,10 @@ struct DnnStep {
   std::optional<DnnTensor> y;  ///< second operand
   std::optional<DnnTensor> chooses;
   DnnTensor to;
-  cudnnPointwiseMode_t mode{};  ///< of kApply
+  cudnnPointwiseMode_t mode{};  ///< mode of kApply
   std::int64_t axis = -1;
-  cudnnReduceTensorOp_t by{};  ///< of kReduce
-  DnnWindows windows{};        ///< of the convolutions
+  cudnnReduceTensorOp_t by{};  ///< operation of kReduce
+  DnnWindows windows{};        ///< windows of the convolutions
 };
 
 /// Operations of cuDNN, put together one by one, that a plan does in one go.
@@ -66,7 +66,7 @@ class DnnGraph {
   DnnTensor number(std::int32_t value);
 
   void multiply(const DnnTensor& a, const DnnTensor& b, const DnnTensor& to);
-  /// The same matrices under other sizes or strides.
+  /// Gives matrices other sizes or strides.
   void relabel(const DnnTensor& from, const DnnTensor& to);
   void reduce(cudnnReduceTensorOp_t by, const DnnTensor& from, const DnnTensor& to);
 
@@ -87,10 +87,10 @@ class DnnGraph {
     std::int64_t axis = -1;
   };
   void apply(const Pointwise& operation, const DnnTensor& x, const DnnTensor& to);
-  /// The same with a result between operations, as large as `x`.
+  /// Applies an operation to a result between operations, as large as `x`.
   DnnTensor apply(const Pointwise& operation, const DnnTensor& x, cudnnDataType_t type = CUDNN_DATA_FLOAT);
 
-  /// The finalized graph. `handle` may be null where plans are made for a device that is not there.
+  /// Returns the finalized graph. `handle` may be null where plans are made for a device that is not there.
   DnnDescriptor finish(cudnnHandle_t handle) const;
 
   /// A number by value, as a plan wants it when it runs.

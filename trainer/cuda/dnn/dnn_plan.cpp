@@ -10,7 +10,7 @@ namespace plumb::cuda {
 
 namespace {
 
-/// The engine of a configuration that a heuristic proposes.
+/// Returns the engine of a configuration that a heuristic proposes.
 DnnDescriptor engine_of(const DnnDescriptor& configuration) {
   DnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.get();
@@ -41,7 +41,7 @@ std::vector<DnnDescriptor> proposals_of(const DnnDevice& device, const DnnDescri
     proposals.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     handles.push_back(proposals.back().get());
   }
-  // Those that the device cannot run are left out only now.
+  // Proposals that the device cannot run are left out only now.
   const std::int64_t usable =
       heuristic.get_all(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span<cudnnBackendDescriptor_t>(handles));
   proposals.erase(proposals.begin() + std::min(usable, count), proposals.end());

@@ -18,7 +18,7 @@ struct DnnDevice {
   const DnnDescriptor* properties = nullptr;
 };
 
-/// A GPU as cuDNN 9.11 and later writes it in JSON. Throws Error when something is missing there.
+/// Returns a GPU as cuDNN 9.11 and later writes it in JSON. Throws Error when something is missing there.
 DnnDescriptor device_properties(std::string_view json);
 
 /// What a plan must respect.
@@ -41,7 +41,7 @@ class DnnPlan {
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   std::int64_t engine() const { return engine_; }
-  int sms() const { return sms_; }  ///< that the plan was made for; 0: all
+  int sms() const { return sms_; }  ///< multiprocessors that the plan was made for; 0: all
 
  private:
   struct Proposals;
@@ -49,7 +49,7 @@ class DnnPlan {
 
   DnnOperations operations_;
   DnnDescriptor graph_;
-  std::optional<DnnDescriptor> configuration_;  ///< of the plan, which may refer to it
+  std::optional<DnnDescriptor> configuration_;  ///< configuration of the plan, which may refer to it
   std::optional<DnnDescriptor> plan_;
   std::int64_t workspace_bytes_ = 0;
   std::int64_t engine_ = -1;

@@ -28,7 +28,7 @@ struct ConvolutionCall {
   const T* filters = nullptr;      ///< forward and input gradient
   const T* output_grad = nullptr;  ///< input and weight gradient
   T* result = nullptr;             ///< outputs, or the gradient of images
-  float* filter_grad = nullptr;    ///< of the weight gradient: what it is added to
+  float* filter_grad = nullptr;    ///< filters' gradient, which a weight gradient adds to
   std::function<void()> own = {};  ///< puts the same on the stream, by our kernels
 };
 

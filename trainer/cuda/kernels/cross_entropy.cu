@@ -103,7 +103,7 @@ struct ColumnMeasures {
   float sum[kDown][kAcross * N];
 };
 
-/// Those of all threads of a token, in their order, by one thread; and what the token adds to the loss.
+/// Joins the measures of all threads of a token, in their order, by one thread; and what the token adds to the loss.
 template <class T, int N>
 __device__ inline RowResult join(ColumnMeasures<N>& all, const T* logit_of_target) {
   const unsigned int token = threadIdx.x;

@@ -26,7 +26,7 @@ void update_weights(const OptimizerOptions& options, const UpdateStep& step, std
                     const OptimizerBlocks<T>& blocks, Stream stream);
 inline constexpr int kMostFollowers = 4;
 
-/// Numbers of state per parameter.
+/// Returns the numbers of state per parameter.
 template <class T>
 std::int64_t state_count(const OptimizerOptions& options) {
   return optimizer_state_count(options) + (sizeof(T) < sizeof(float) ? 1 : 0);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned int kCopyThreads = 256;
 constexpr int kCopiesPerThread = 4;
-constexpr std::int64_t kChunkUnits = std::int64_t{kCopyThreads} * kCopiesPerThread;  ///< of 16 bytes
+constexpr std::int64_t kChunkUnits = std::int64_t{kCopyThreads} * kCopiesPerThread;  ///< units of 16 bytes
 
 /// Blocks take the chunks in turn; a chunk is due when the link would have brought its last byte.
 __global__ void __launch_bounds__(kCopyThreads)

@@ -8,7 +8,7 @@
 namespace plumb::kernels {
 
 inline constexpr unsigned int kSegmentThreads = 256;
-inline constexpr std::int64_t kSegmentNumbers = 4096;  ///< of a block of threads
+inline constexpr std::int64_t kSegmentNumbers = 4096;  ///< numbers of a block of threads
 inline constexpr int kMostSegments = 120;              ///< per launch; they are an argument of the kernel
 
 /// Some segments of a flat block. The numbers of a launch are cut into pieces of `kSegmentNumbers`, segment by segment.

@@ -1,13 +1,11 @@
-#include <algorithm>
 #include <string>
 
 #include "models/ground/error.hpp"
 #include "trainer/cuda/kernels/attention/key_slices.hpp"
 #include "trainer/cuda/kernels/attention/rotary.hpp"
-#include "trainer/cuda/layers/adapter.hpp"
 #include "trainer/cuda/layers/attend.hpp"
 #include "trainer/cuda/layers/attention_sizes.hpp"
-#include "trainer/cuda/layers/dense.hpp"
+#include "trainer/cuda/layers/cuda_arithmetic.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 #include "trainer/layers/rotary.hpp"
 
@@ -15,21 +13,13 @@ namespace plumb::kernels {
 
 namespace {
 
-/// trainer/layers/attention.cpp. Keys and values of a sequence slice are gathered with those of the slices before it;
-/// their gradients are made there and spread again.
+/// The core of an `AttentionLayer`. Keys and values of a sequence slice are gathered with those of the slices before
+/// it; their gradients are made there and spread again.
 template <class T>
-class CudaAttention final : public CudaLayer<T> {
+class CudaAttentionUnit {
  public:
-  CudaAttention(const LayerSpec& spec, const MicrobatchShape& shape)
-      : sizes_(spec),
-        shape_(shape),
-        causal_(spec.causal),
-        rotary_(spec.rotary),
-        has_bias_(spec.bias),
-        has_qkv_bias_(spec.bias || spec.qkv_bias),
-        qkv_{shape.tokens(), spec.width, sizes_.row},
-        out_{shape.tokens(), spec.width, spec.width},
-        adapters_(make_cuda_adapters<T>(spec, {qkv_, out_}, out_weight() + (has_bias_ ? 2 : 1), 4)) {
+  CudaAttentionUnit(const LayerSpec& spec, const MicrobatchShape& shape)
+      : sizes_(spec), shape_(shape), causal_(spec.causal), rotary_(spec.rotary) {
     const std::int64_t half = sizes_.head_width / 2;
     if (rotary_ && half > RotaryFrequencies::kMost) {
       throw Error("layer '" + spec.name + "': heads of " + std::to_string(sizes_.head_width) +
@@ -40,11 +30,8 @@ class CudaAttention final : public CudaLayer<T> {
     }
   }
 
-  void forward(const CudaPass<T>& pass) const override {
+  void forward(const CudaPass<T>& pass) const {
     T* qkv = pass.stash_values(0);
-    T* attended = pass.stash_values(2);
-    qkv_.forward(pass.device, pass.input, pass.weights[0], has_qkv_bias_ ? pass.weights[1] : nullptr, qkv);
-    adapters_[0].forward(pass, pass.input, qkv);
     ScratchPieces scratch(pass.device.scratch);
     if (rotary_) turn_rows(pass, qkv, scratch.take<float>(angles()), false);
     if (pass.keys != nullptr) {
@@ -56,21 +43,15 @@ class CudaAttention final : public CudaLayer<T> {
                             .queries = {qkv, sizes_.row},
                             .keys = keys,
                             .values = values_after(keys),
-                            .attended = {attended, sizes_.width},
+                            .attended = {pass.stash_values(2), sizes_.width},
                             .log_sums = pass.statistics(1)});
-    if (pass.output != nullptr) {
-      out_.forward(pass.device, attended, pass.weights[out_weight()],
-                   has_bias_ ? pass.weights[out_weight() + 1] : nullptr, pass.output);
-    }
-    adapters_[1].forward(pass, attended, pass.output);
   }
 
-  void input_grad(const CudaPass<T>& pass) const override {
+  T* attended_grad(const CudaPass<T>& pass) const { return reinterpret_cast<T*>(pass.workspace); }
+
+  void input_grad(const CudaPass<T>& pass, const T* attended_grad) const {
     const T* qkv = pass.stash_values(0);
     T* qkv_grad = pass.stash_values(3);
-    T* attended_grad = reinterpret_cast<T*>(pass.workspace);
-    out_.input_grad(pass.device, pass.output_grad, pass.weights[out_weight()], attended_grad);
-    adapters_[1].input_grad(pass, pass.output_grad, attended_grad);
     ScratchPieces scratch(pass.device.scratch);
     float* angles_of_turn = scratch.take<float>(rotary_ ? angles() : 0);
     float* deltas = scratch.take<float>(shape_.tokens() * sizes_.heads);
@@ -95,28 +76,15 @@ class CudaAttention final : public CudaLayer<T> {
                   pass.device.stream);
     }
     if (rotary_) turn_rows(pass, qkv_grad, angles_of_turn, true);
-    qkv_.input_grad(pass.device, qkv_grad, pass.weights[0], pass.input_grad);
-    adapters_[0].input_grad(pass, qkv_grad, pass.input_grad);
   }
 
-  void weight_grad(const CudaPass<T>& pass) const override {
-    out_.weight_grad(pass.device, pass.output_grad, pass.stash_values(2), pass.gradients[out_weight()],
-                     has_bias_ ? pass.gradients[out_weight() + 1] : nullptr);
-    qkv_.weight_grad(pass.device, pass.stash_values(3), pass.input, pass.gradients[0],
-                     has_qkv_bias_ ? pass.gradients[1] : nullptr);
-    adapters_[1].weight_grad(pass, pass.output_grad, pass.stash_values(2));
-    adapters_[0].weight_grad(pass, pass.stash_values(3), pass.input);
-  }
-
-  std::int64_t scratch_bytes() const override {
+  std::int64_t scratch_bytes() const {
     const std::int64_t keys = shape_.before > 0 ? 2 * ScratchPieces::bytes<T>(gathered()) : 0;
     const std::int64_t statistics = ScratchPieces::bytes<float>(shape_.tokens() * sizes_.heads);
-    return std::max({ScratchPieces::bytes<float>(rotary_ ? angles() : 0) + statistics + keys, qkv_.scratch_bytes(),
-                     out_.scratch_bytes()});
+    return ScratchPieces::bytes<float>(rotary_ ? angles() : 0) + statistics + keys;
   }
 
  private:
-  std::size_t out_weight() const { return has_qkv_bias_ ? 2 : 1; }
   std::int64_t angles() const { return shape_.sequence * sizes_.head_width; }
   std::int64_t all_keys() const { return shape_.before + shape_.sequence; }
   std::int64_t gathered() const { return shape_.samples * all_keys() * sizes_.keys_width; }
@@ -176,18 +144,13 @@ class CudaAttention final : public CudaLayer<T> {
   bool causal_;
   bool rotary_;
   RotaryFrequencies frequencies_;
-  bool has_bias_;
-  bool has_qkv_bias_;
-  Dense<T> qkv_;
-  Dense<T> out_;
-  std::vector<CudaAdapter<T>> adapters_;  ///< queries with keys and values, out
 };
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_attention(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<CudaAttention<T>>(spec, shape);
+  return std::make_unique<AttentionLayer<CudaArithmetic<T>, CudaAttentionUnit<T>>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_attention(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_attention(const LayerSpec&, const MicrobatchShape&);

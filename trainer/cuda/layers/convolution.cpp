@@ -80,7 +80,7 @@ class CudaConvolution final : public CudaLayer<T> {
 
   void own_forward(const CudaPass<T>& pass) const {
     for_each_group([&](std::int64_t first, const Dense<T>& dense) {
-      dense.forward(pass.device, patches(pass, first, dense), pass.weights[0], spec_.bias ? pass.weights[1] : nullptr,
+      dense.forward(pass, patches(pass, first, dense), {pass.weights[0], spec_.bias ? pass.weights[1] : nullptr},
                     pass.output + first * out_.features());
     });
   }
@@ -90,7 +90,7 @@ class CudaConvolution final : public CudaLayer<T> {
       const T* output_grad = pass.output_grad + first * out_.features();
       T* input_grad = pass.input_grad + first * in_.features();
       T* to = needs_patches(spec_) ? reinterpret_cast<T*>(pass.device.scratch) : input_grad;
-      dense.input_grad(pass.device, output_grad, pass.weights[0], to);
+      dense.input_grad(pass, output_grad, pass.weights[0], to);
       if (to != input_grad) {
         gather_patches<T>(image_window(spec_, dense.tokens / out_.pixels()), to, input_grad, pass.device.stream);
       }
@@ -100,9 +100,9 @@ class CudaConvolution final : public CudaLayer<T> {
   void own_weight_grad(const CudaPass<T>& pass) const {
     for_each_group([&](std::int64_t first, const Dense<T>& dense) {
       const T* rows = patches(pass, first, dense);
-      DeviceContext device = pass.device;
-      device.scratch += patch_bytes();
-      dense.weight_grad(device, pass.output_grad + first * out_.features(), rows, pass.gradients[0],
+      CudaPass<T> sums = pass;
+      sums.device.scratch += patch_bytes();
+      dense.weight_grad(sums, pass.output_grad + first * out_.features(), rows, pass.gradients[0],
                         spec_.bias ? pass.gradients[1] : nullptr);
     });
   }

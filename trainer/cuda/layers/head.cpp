@@ -30,7 +30,7 @@ class CudaHead final : public CudaLayer<T> {
                       .depth = dense_.inputs,
                       .result = kKindOf<T>});
     } else {
-      dense_.forward(pass.device, pass.input, pass.weights[0], has_bias_ ? pass.weights[1] : nullptr, logits);
+      dense_.forward(pass, pass.input, {pass.weights[0], has_bias_ ? pass.weights[1] : nullptr}, logits);
     }
     cross_entropy<T>({.logits = logits,
                       .by_columns = by_columns_,
@@ -54,7 +54,7 @@ class CudaHead final : public CudaLayer<T> {
                              .depth = dense_.outputs,
                              .result = kKindOf<T>});
     }
-    dense_.input_grad(pass.device, pass.stash_values(0), pass.weights[0], pass.input_grad);
+    dense_.input_grad(pass, pass.stash_values(0), pass.weights[0], pass.input_grad);
   }
   void weight_grad(const CudaPass<T>& pass) const override {
     if (by_columns_) {
@@ -68,7 +68,7 @@ class CudaHead final : public CudaLayer<T> {
                              .result = NumberKind::kFloat32,
                              .accumulates = true});
     }
-    dense_.weight_grad(pass.device, pass.stash_values(0), pass.input, pass.gradients[0],
+    dense_.weight_grad(pass, pass.stash_values(0), pass.input, pass.gradients[0],
                        has_bias_ ? pass.gradients[1] : nullptr);
   }
   std::int64_t scratch_bytes() const override {

@@ -1,97 +1,64 @@
-#include <algorithm>
-
 #include "trainer/cuda/kernels/activation.hpp"
-#include "trainer/cuda/layers/adapter.hpp"
-#include "trainer/cuda/layers/dense.hpp"
+#include "trainer/cuda/layers/cuda_arithmetic.hpp"
 #include "trainer/cuda/layers/kinds.hpp"
 
 namespace plumb::kernels {
 
 namespace {
 
-/// GELU and SwiGLU (trainer/layers/mlp.cpp). GELU goes into the products where those take it and no adapter adds to
-/// what they give.
+/// The activation of an `MlpLayer`: GELU and SwiGLU. GELU goes into the products where those take it and no adapter
+/// adds to what they give.
 template <class T>
-class CudaMlp final : public CudaLayer<T> {
+class CudaMlpActivation {
  public:
-  CudaMlp(const LayerSpec& spec, const MicrobatchShape& shape)
-      : in_{shape.tokens(), spec.width, spec.gated ? 2 * spec.hidden : spec.hidden},
-        out_{shape.tokens(), spec.hidden, spec.width},
-        gated_(spec.gated),
-        has_bias_(spec.bias),
-        adapters_(make_cuda_adapters<T>(spec, {in_, out_}, spec.bias ? 4 : 2, 3)) {}
+  explicit CudaMlpActivation(const LayerSpec& spec)
+      : hidden_(spec.hidden), stride_(spec.gated ? 2 * spec.hidden : spec.hidden), gated_(spec.gated) {}
 
-  void forward(const CudaPass<T>& pass) const override {
+  void forward(const CudaPass<T>& pass, const Dense<T>& in, const T* bias,
+               const Adapter<CudaArithmetic<T>>& adapter) const {
     T* inner = pass.stash_values(0);
     T* activated = pass.stash_values(1);
-    const T* bias = has_bias_ ? pass.weights[1] : nullptr;
-    MatrixProduct fused = in_.forward_product(pass.input, pass.weights[0], bias, activated);
-    fused.epilogue = Epilogue::kGelu;
-    fused.inner = inner;
-    fused.inner_stride = in_.outputs;
-    if (!gated_ && adapters_[0].does_nothing() && pass.device.products->fuses(fused)) {
-      pass.device.products->run(fused, pass.device.stream);
-    } else {
-      in_.forward(pass.device, pass.input, pass.weights[0], bias, inner);
-      adapters_[0].forward(pass, pass.input, inner);
-      activate<T>({inner, activated, in_.tokens, out_.inputs, gated_}, pass.device.stream);
-    }
-    if (pass.output != nullptr) {
-      out_.forward(pass.device, activated, pass.weights[out_weight()], has_bias_ ? pass.weights[3] : nullptr,
-                   pass.output);
-    }
-    adapters_[1].forward(pass, activated, pass.output);
+    const AffineWeights<T> weights{pass.weights[0], bias};
+    if (runs_fused(pass, in.forward_product(pass.input, weights, activated), Epilogue::kGelu, adapter)) return;
+    in.forward(pass, pass.input, weights, inner);
+    adapter.forward(pass, pass.input, inner);
+    activate<T>({inner, activated, in.tokens, hidden_, gated_}, pass.device.stream);
   }
 
   /// The gradient of the activated values lands where that of the inner ones will be: its second half when gated.
-  void input_grad(const CudaPass<T>& pass) const override {
-    T* inner = pass.stash_values(0);
+  void input_grad(const CudaPass<T>& pass, const Dense<T>& out, const T* weight,
+                  const Adapter<CudaArithmetic<T>>& adapter) const {
     T* inner_grad = pass.stash_values(2);
-    T* activated_grad = gated_ ? inner_grad + out_.inputs : inner_grad;
-    MatrixProduct product =
-        out_.input_grad_product(pass.output_grad, pass.weights[out_weight()], activated_grad, in_.outputs);
-    MatrixProduct fused = product;
-    fused.epilogue = Epilogue::kGeluGrad;
-    fused.inner = inner;
-    fused.inner_stride = in_.outputs;
-    const bool adapted = !adapters_[1].does_nothing();
-    if (!gated_ && !adapted && pass.device.products->fuses(fused)) {
-      pass.device.products->run(fused, pass.device.stream);
-    } else {
-      pass.device.products->run(product, pass.device.stream);
-      adapters_[1].input_grad(pass, pass.output_grad, activated_grad, in_.outputs);
-      activation_grad<T>({inner, inner_grad, in_.tokens, out_.inputs, gated_}, pass.device.stream);
-    }
-    in_.input_grad(pass.device, inner_grad, pass.weights[0], pass.input_grad);
-    adapters_[0].input_grad(pass, inner_grad, pass.input_grad);
+    T* activated_grad = gated_ ? inner_grad + hidden_ : inner_grad;
+    const MatrixProduct product = out.input_grad_product(pass.output_grad, weight, activated_grad, {.stride = stride_});
+    if (runs_fused(pass, product, Epilogue::kGeluGrad, adapter)) return;
+    pass.device.products->run(product, pass.device.stream);
+    adapter.input_grad(pass, pass.output_grad, activated_grad, stride_);
+    activation_grad<T>({pass.stash_values(0), inner_grad, out.tokens, hidden_, gated_}, pass.device.stream);
   }
-
-  void weight_grad(const CudaPass<T>& pass) const override {
-    out_.weight_grad(pass.device, pass.output_grad, pass.stash_values(1), pass.gradients[out_weight()],
-                     has_bias_ ? pass.gradients[3] : nullptr);
-    in_.weight_grad(pass.device, pass.stash_values(2), pass.input, pass.gradients[0],
-                    has_bias_ ? pass.gradients[1] : nullptr);
-    adapters_[1].weight_grad(pass, pass.output_grad, pass.stash_values(1));
-    adapters_[0].weight_grad(pass, pass.stash_values(2), pass.input);
-  }
-
-  std::int64_t scratch_bytes() const override { return std::max(in_.scratch_bytes(), out_.scratch_bytes()); }
 
  private:
-  std::size_t out_weight() const { return has_bias_ ? 2 : 1; }
+  /// Runs the product with GELU in its epilogue. False, and nothing done, where that cannot be.
+  bool runs_fused(const CudaPass<T>& pass, MatrixProduct product, Epilogue epilogue,
+                  const Adapter<CudaArithmetic<T>>& adapter) const {
+    product.epilogue = epilogue;
+    product.inner = pass.stash_values(0);
+    product.inner_stride = stride_;
+    if (gated_ || !adapter.does_nothing() || !pass.device.products->fuses(product)) return false;
+    pass.device.products->run(product, pass.device.stream);
+    return true;
+  }
 
-  Dense<T> in_;
-  Dense<T> out_;
+  std::int64_t hidden_;
+  std::int64_t stride_;  ///< numbers between rows before the activation
   bool gated_;
-  bool has_bias_;
-  std::vector<CudaAdapter<T>> adapters_;  ///< in, out
 };
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<CudaLayer<T>> make_mlp(const LayerSpec& spec, const MicrobatchShape& shape) {
-  return std::make_unique<CudaMlp<T>>(spec, shape);
+  return std::make_unique<MlpLayer<CudaArithmetic<T>, CudaMlpActivation<T>>>(spec, shape);
 }
 template std::unique_ptr<CudaLayer<float>> make_mlp(const LayerSpec&, const MicrobatchShape&);
 template std::unique_ptr<CudaLayer<BFloat16>> make_mlp(const LayerSpec&, const MicrobatchShape&);

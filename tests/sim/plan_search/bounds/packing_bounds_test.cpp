@@ -240,8 +240,8 @@ TEST_CASE("a bound of which no more than some step is asked is that step, or els
     const LayerPrices& prices = made.paired;
     const ScheduleKinds kinds = kinds_of({variant});
     const Ticks whole = packing_bound(prices, 4, 8, kinds);
-    CHECK(packing_bound(prices, 4, 8, kinds, {.enough = whole - whole / 10}) >= whole - whole / 10);
-    const Ticks limited = packing_bound(prices, 4, 8, kinds, {.enough = whole + whole / 10});
+    CHECK(packing_bound(prices, 4, 8, kinds, {.sufficient = whole - whole / 10}) >= whole - whole / 10);
+    const Ticks limited = packing_bound(prices, 4, 8, kinds, {.sufficient = whole + whole / 10});
     CHECK(limited <= whole + whole / 100'000);
     CHECK(limited >= whole - whole / 100'000);
   }

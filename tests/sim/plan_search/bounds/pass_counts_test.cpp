@@ -71,10 +71,10 @@ TEST_CASE(
   const LeastPasses least({.overlaps = true, .splits = true}, {1.0});
   const std::vector<PassCounts> counts{{.alone = {3, 0, 1, 1}, .paired = {1, 0, 3, 3}},
                                        {.alone = {1, 0, 2, 2}, .paired = {3, 0, 2, 2}}};
-  const LayerTurns blind = layer_turns(prices, least, 4, {}).front();
+  const LayerWork blind = layer_work(prices, least, 4, {}).front();
   CHECK(blind.forward == 4 * 8);
   CHECK(blind.backward == 4 * 40);
-  const LayerTurns known = layer_turns(prices, least, 4, counts).front();
+  const LayerWork known = layer_work(prices, least, 4, counts).front();
   CHECK(known.forward == 10 + 3 * 8);     // of the second stage
   CHECK(known.backward == 50 + 3 * 40);   // of the first one
   CHECK(known.both == 38 + 50 + 3 * 40);  // of the first one, all together

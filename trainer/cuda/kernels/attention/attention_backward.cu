@@ -14,7 +14,7 @@ namespace {
 
 struct BackwardTiles {
   AttentionBackward<BFloat16> attention;
-  float scale;  ///< of the scores
+  float scale;  ///< factor of the scores
   bool aligned;
 
   __device__ TileSource queries(const HeadRows<const BFloat16>& all, const HeadPlace& place) const {
@@ -34,7 +34,7 @@ inline constexpr int kPassing = kWidth > 64 ? 32 : 64;
 struct QueryStatistics {
   float log_sums[2];
   float deltas[2];
-  float scale;  ///< of the scores
+  float scale;  ///< factor of the scores
 };
 
 __device__ inline QueryStatistics statistics_of(const BackwardTiles& of, const HeadPlace& place, std::int64_t query) {
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kAttentionThreads) query_tiles(BackwardTiles o
 /// What a block of keys goes over: the tiles of queries that see one of its keys, head after head of the group.
 struct QueryTiles {
   std::int64_t first = 0;  ///< query of the first tile
-  std::int64_t count = 0;  ///< of tiles per head
+  std::int64_t count = 0;  ///< number of tiles per head
 
   __device__ QueryTiles(const AttentionShape& shape, std::int64_t first_key, int rows) {
     first = first_to_see(shape, first_key) / rows * rows;
@@ -157,8 +157,8 @@ __device__ inline void fetch_statistics(float* to, const BackwardTiles& of, cons
 /// What a warp's 16 keys and a tile of queries see of each other.
 struct KeyView {
   std::int64_t key;    ///< the warp's first one
-  std::int64_t query;  ///< of the tile's first column
-  std::int64_t keys;   ///< of the sample
+  std::int64_t query;  ///< query of the tile's first column
+  std::int64_t keys;   ///< keys of the sample
 };
 
 /// Probabilities of 16 keys and a tile of queries, in place of the scores, and dS (without its scale) in place of dP.

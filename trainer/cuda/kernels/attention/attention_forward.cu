@@ -7,7 +7,7 @@ namespace plumb::kernels {
 
 namespace {
 
-constexpr int kKeys = 64;  ///< of a tile that passes by
+constexpr int kKeys = 64;  ///< keys of a tile that passes by
 
 /// The rows of one warp: running maxima of the scaled scores (base 2), sums and results so far.
 template <int kWidth>
@@ -63,7 +63,7 @@ __device__ inline void soften(float (&scores)[kKeys / 8][4], RunningRows<kWidth>
 
 struct ForwardTiles {
   AttentionForward<BFloat16> attention;
-  float scale;  ///< of the scores, for base 2
+  float scale;  ///< factor of the scores, for base 2
   bool aligned;
 };
 

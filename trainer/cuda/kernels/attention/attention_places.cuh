@@ -8,8 +8,8 @@ namespace plumb::kernels {
 /// One head of one sample, and where its rows begin.
 struct HeadPlace {
   std::int64_t sample;
-  std::int64_t head;     ///< of the queries
-  std::int64_t kv_head;  ///< of keys and values
+  std::int64_t head;     ///< head of the queries
+  std::int64_t kv_head;  ///< head of keys and values
 
   template <class T>
   __device__ T* of_queries(const HeadRows<T>& all, const AttentionShape& shape) const {

@@ -9,7 +9,7 @@ namespace plumb::kernels {
 // banks. A block has four warps; each owns 16 rows of the tile that stays, and goes over the tiles that pass by.
 
 inline constexpr unsigned int kAttentionThreads = 128;
-inline constexpr int kTileRows = 64;  ///< of the tile that stays
+inline constexpr int kTileRows = 64;  ///< rows of the tile that stays
 inline constexpr float kLog2E = 1.44269504088896341F;
 inline constexpr float kLn2 = 0.69314718055994531F;
 
@@ -18,10 +18,10 @@ inline constexpr int kTileStride = kWidth + 8;
 
 /// Some rows of one head in global memory.
 struct TileSource {
-  const BFloat16* rows;  ///< of the head, in the sample
+  const BFloat16* rows;  ///< rows of the head, in the sample
   std::int64_t stride;
-  std::int64_t count;  ///< of the sample; rows from there on become 0
-  std::int64_t width;  ///< of a head; columns from there on become 0
+  std::int64_t count;  ///< rows of the sample; rows from there on become 0
+  std::int64_t width;  ///< columns of a head; columns from there on become 0
   bool aligned;        ///< to 16 bytes, rows and heads
 };
 

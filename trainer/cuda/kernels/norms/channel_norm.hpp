@@ -11,7 +11,7 @@ namespace plumb::kernels {
 /// channels) of images, a row of channels per pixel. Statistics are floats.
 struct ChannelNormShape {
   std::int64_t images = 0;
-  std::int64_t pixels = 0;  ///< of an image
+  std::int64_t pixels = 0;  ///< pixels of an image
   std::int64_t channels = 0;
   std::int64_t groups = 0;
 

@@ -7,8 +7,8 @@
 
 namespace plumb::kernels {
 
-/// Bytes of partial sums for `sums` sums over the rows of a matrix. Rows are cut into chunks by their number alone, so
-/// the order of every sum follows from the shape of the problem and not from the machine.
+/// Returns the bytes of partial sums for `sums` sums over the rows of a matrix. Rows are cut into chunks by their
+/// number alone, so the order of every sum follows from the shape of the problem and not from the machine.
 std::int64_t column_scratch_bytes(std::int64_t rows, std::int64_t width, int sums);
 
 /// sums[c] += sum over the rows of matrix[row, c]: gradients of biases.

@@ -35,8 +35,8 @@ struct MatrixProduct {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t depth = 0;
-  NumberKind operands = NumberKind::kFloat32;  ///< of a, b, bias and inner
-  NumberKind result = NumberKind::kFloat32;    ///< of c
+  NumberKind operands = NumberKind::kFloat32;  ///< kind of a, b, bias and inner
+  NumberKind result = NumberKind::kFloat32;    ///< kind of c
   bool accumulates = false;
   float scale = 1;  ///< s
   Epilogue epilogue = Epilogue::kNone;
@@ -50,7 +50,7 @@ class MatrixProducts {
  public:
   virtual ~MatrixProducts() = default;
   virtual void run(const MatrixProduct& product, Stream stream) = 0;
-  /// Whether `run` can do this product with its epilogue in one go; a layer has its own kernels otherwise.
+  /// Returns whether `run` can do this product with its epilogue in one go; a layer has its own kernels otherwise.
   virtual bool fuses(const MatrixProduct& product) const = 0;
 };
 
