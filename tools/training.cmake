@@ -15,13 +15,7 @@ target_link_libraries(plumb_training PUBLIC plumb_tools plumb_trainer)
 add_executable(plumbline main.cpp)
 target_link_libraries(plumbline PRIVATE plumb_training plumb_warnings)
 
-# Studies that fill folders of results/: built by who asks for one (./plumbline reproduce STUDY), never installed.
-plumb_part(studies studies)
-target_link_libraries(plumb_studies PUBLIC plumb_training)
-add_executable(plumbline-studies studies_main.cpp)
-target_link_libraries(plumbline-studies PRIVATE plumb_studies plumb_warnings)
-
-# What a first run on a GPU has to find out (tools/gpu/validate.sh).
+# What a first run on a GPU has to find out (results/fidelity/scripts/gpu/validate.sh).
 if(PLUMB_CUDA)
   add_executable(plumbline-gpu-probe gpu/probe.cpp gpu/probe_kernels.cu gpu/probe_links.cpp gpu/probe_overheads.cpp
                                      gpu/probe_partitions.cpp gpu/probe_parts.cpp gpu/probe_rates.cpp)

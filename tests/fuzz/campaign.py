@@ -42,7 +42,7 @@ DEFAULT_LENGTH = 1024
 LONGEST = {'action_text': 48, 'partition': 64, 'cluster_name': 48, 'abstract_costs': 160, 'option_values': 64,
            'claim_formula': 128, 'methods_text': 128, 'deepspeed_text': 512, 'torch_csv': 384, 'schedule_text': 384,
            'schedule_run': 256, 'megatron_options': 512, 'zero_bubble_table': 384, 'train_options': 256,
-           'cost_options': 256, 'pair_data': 256, 'study_runs': 256, 'json': 256, 'image_data': 7000,
+           'cost_options': 256, 'pair_data': 256, 'json': 256, 'image_data': 7000,
            'checkpoint_state': 4096, 'nsys': 8192, 'timer_log': 512, 'network_json': 2048, 'cluster_json': 2048,
            'device_measurements': 4096, 'ping_pong': 256, 'stage_times': 256, 'product_table': 512, 'attention_table': 256, 'gzip': 512,
            'step_recipe': 2048, 'shown_text': 96, 'node_trace': 256, 'phase_rules': 512}

@@ -1,5 +1,5 @@
 // Attention by cuDNN beside our kernels. A suite of its own: where it fails, our kernels are as good as ever. For every
-// kind a line "attention,KIND,DIRECTION,OWN_MS,CUDNN_MS" (tools/gpu/dnn_parts.py).
+// kind a line "attention,KIND,DIRECTION,OWN_MS,CUDNN_MS" (results/fidelity/scripts/gpu/dnn_parts.py).
 #include <doctest/doctest.h>
 
 #include <cstring>

@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 
-PROGRAMS = ("plumbline", "plumbline-simulator", "plumbline-core", "plumbline-studies")
+PROGRAMS = ("plumbline", "plumbline-simulator", "plumbline-core")
 
 
 def read_log(path):

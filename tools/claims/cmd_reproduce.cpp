@@ -2,8 +2,10 @@
 #include "tools/command_line/parse_command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <mutex>
+#include <string_view>
 #include <system_error>
 
 #include <tbb/parallel_for.h>
@@ -12,7 +14,6 @@
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "tools/claims/claims_report.hpp"
-#include "tools/claims/study_names.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
@@ -33,8 +34,8 @@ struct ReproduceArguments {
         "Reproduces published results. A CLAIM is the id of one claim or the name of a system\n"
         "(default: all). Without names, README.md and claims/*.md beside the document of claims are updated.\n"
         "Exit status 3: a result differs from what the document of claims expects.\n"
-        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are separate studies with their own "
-        "--help.");
+        "`reproduce pipemare`, `reproduce planners` and `reproduce public` are studies with their own --help:\n"
+        "Python scripts over the module, which the launcher of the source tree runs.");
     parser.positionals(names, 0, "CLAIM")
         .text("claims", claims, "FILE", "document of claims (default: results/claims.json)")
         .flag("long", with_long, "include claims that take long")
@@ -66,13 +67,15 @@ std::vector<CheckedClaim> chosen(const std::vector<Claim>& all, const ReproduceA
   return claims;
 }
 
+/// Studies that fill folders of results/. The launcher knows them, too.
+constexpr std::array<std::string_view, 3> kStudies{"pipemare", "planners", "public"};
+
 void refuse_studies(const CommandLine& command_line) {
   if (command_line.empty()) return;
   const std::string& name = command_line.front();
-  if (std::find(kStudyNames.begin(), kStudyNames.end(), name) == kStudyNames.end()) return;
-  throw Error("reproduce " + name +
-              ": this study is run by another program, plumbline-studies; `./plumbline reproduce " + name +
-              "` in the source tree builds and runs it");
+  if (std::find(kStudies.begin(), kStudies.end(), name) == kStudies.end()) return;
+  throw Error("reproduce " + name + ": this study is the script results/" + name +
+              "/study.py; `./plumbline reproduce " + name + "` in the source tree runs it");
 }
 
 void run_all(std::vector<CheckedClaim>& claims) {

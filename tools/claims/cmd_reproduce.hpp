@@ -4,7 +4,7 @@
 
 namespace plumb {
 
-/// `reproduce`, but for the studies (tools/studies).
+/// `reproduce`, but for the studies (results/*/study.py).
 ExitStatus run_reproduce(const CommandLine& arguments);
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "models/ground/error.hpp"
+#include "sim/planners/planner.hpp"
 #include "tools/ask/jobs_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/options/option_table.hpp"
@@ -41,11 +42,13 @@ constexpr std::array<PlannerMetric, 7> kPlannerMetrics{{
     {"plan_penalty", [](const Plan& plan, const PlanProblem&) { return static_cast<double>(plan.penalty); }},
 }};
 
-constexpr std::string_view kJobsMakespan = "jobs_makespan";
-constexpr std::string_view kJobsShards = "jobs_shards";
+/// A published planner, and what it is asked.
+struct PlannerCommand {
+  const Planner* planner = nullptr;
+  PlanProblem problem;
+};
 
-}  // namespace
-
+/// What "plan --method NAME ..." asks; files below "results/" are those of the source tree. Throws `Error`.
 PlannerCommand planner_command(const std::string& command) {
   PlanArguments arguments;
   std::string method;
@@ -56,6 +59,11 @@ PlannerCommand planner_command(const std::string& command) {
   arguments.network = path_of_results(arguments.network);
   return {&find_planner(method), plan_problem(arguments)};
 }
+
+constexpr std::string_view kJobsMakespan = "jobs_makespan";
+constexpr std::string_view kJobsShards = "jobs_shards";
+
+}  // namespace
 
 double planner_metric(const std::string& command, const std::string& name) {
   const auto metric = std::ranges::find(kPlannerMetrics, name, &PlannerMetric::name);

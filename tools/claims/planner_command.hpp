@@ -4,18 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/planners/planner.hpp"
-
 namespace plumb {
-
-/// A published planner, and what it is asked.
-struct PlannerCommand {
-  const Planner* planner = nullptr;
-  PlanProblem problem;
-};
-
-/// What "plan --method NAME ..." asks; files below "results/" are those of the source tree. Throws `Error`.
-PlannerCommand planner_command(const std::string& command);
 
 /// The figure `name` of the planner's answer to `command`. Throws `Error`, also for a name that is not among
 /// `planner_metrics`.

@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "models/ground/text_file.hpp"
-#include "tools/measured_steps/memory_scores.hpp"
+#include "tools/measured_steps/measured_memory.hpp"
 
 namespace plumb {
 

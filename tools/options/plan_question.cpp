@@ -531,6 +531,14 @@ std::vector<std::int32_t> copies_of(const PlanSearchArguments& arguments, const 
   return {numbers.begin(), numbers.end()};
 }
 
+/// The published planners that `list` names; without a value: all.
+std::optional<std::vector<std::string>> planners_of(const std::string& list) {
+  if (list.empty() || list == "all") return std::nullopt;
+  std::vector<std::string> planners = list == "none" ? std::vector<std::string>{} : names_of(list);
+  for (const std::string& name : planners) find_planner(name);
+  return planners;
+}
+
 /// Throws `Error` with all that is missing, and an example.
 void check_complete(const PlanSearchArguments& arguments) {
   std::vector<std::string> missing;
@@ -603,10 +611,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   if (runtime != nullptr && arguments.schedules.empty()) question.ranges.schedules = schedules_of(*runtime);
   hold_to_systems(question);
   question.ranges.asynchronous = arguments.asynchronous;
-  if (!arguments.planners.empty() && arguments.planners != "all") {
-    question.ranges.planners = arguments.planners == "none" ? std::vector<std::string>{} : names_of(arguments.planners);
-    for (const std::string& name : *question.ranges.planners) find_planner(name);
-  }
+  question.ranges.planners = planners_of(arguments.planners);
   const auto& names = question.ranges.schedules;
   const bool may_replicate = names.empty() || std::ranges::find(names, "dapple") != names.end();
   question.ranges.replicated = !question.is_for_systems() && arguments.data.empty() && may_replicate;

@@ -58,7 +58,8 @@ struct ProductLimits {
 
 /// Returns the candidates that add in one order, as far as the library tells, and fit. In the order given; after them
 /// those that fit but for their clusters, which a partition may hold or not. (The library does not tell whether blocks
-/// wait for blocks; that runs have equal bits is what `tools/gpu/validate.sh` sees.)
+/// wait for blocks; that runs have equal bits is what the script
+/// `validate.sh` of results/fidelity sees.)
 std::vector<ProductCandidate> usable(std::span<const ProductCandidate> candidates, const ProductLimits& limits);
 
 /// The algorithms of a machine, chosen once. A text file: a line that says which library and GPU they are for, then a

@@ -80,8 +80,8 @@ TEST_CASE("unknown names come with the nearest known one") {
           {"plumbline schedule 1f1b -p 4 -m 8 --format jsn", {"'jsn'", "did you mean 'json'?"}},
           {"plumbline schedule 1f1b -p 4 -m 8 --opt speed=1", {"speed"}},
           {kSimulate + "--what-if Z=0.5", {"unknown kind of action 'Z'", "B F"}},
-          {"plumbline-studies reproduce pipemare --report-only --method none", {"unknown method 'none'"}},
-          {"plumbline-studies reproduce pipemar", {"'pipemar'", "did you mean 'pipemare'?"}},
+          {"plumbline plan --network llama2-7b --cluster h100-1x8 --batch 8 --planners dapple,alpaca",
+           {"'alpaca'", "did you mean 'alpa'?"}},
           {"plumbline plan --method pipedream --network bert-48 --cluster a100 --opt x=1", {"'x'; expected none"}},
       },
       scratch);

@@ -16,7 +16,6 @@
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/claims/claims.hpp"
-#include "tools/studies/pipemare/study.hpp"
 
 // Documents of earlier commits, which data/ keeps as they were (README.md says of which).
 
@@ -128,19 +127,6 @@ TEST_CASE("documents of claims that an earlier program wrote are refused as such
   CHECK(error_message([&] { claims_from_json(unpacked(scratch, "claims-version-2.json.gz"), "c.json"); })
             .ends_with("claims[23].expected: is how an earlier program wrote a closed form; expected its 'formula' "
                        "instead"));
-}
-
-TEST_CASE("a study of version 2 is read, one of version 1 refused as what an earlier program wrote") {
-  CHECK(error_message([] { study_from_json(text_of("study-version-1.json"), "s.json"); }) ==
-        "s.json:2:42: version: 1 is written by an earlier program than this one, which reads version 2 of "
-        "plumbline-study");
-  const Study study = study_from_json(text_of("study-version-2.json"), "s.json");
-  CHECK(study.seeds == 5);
-  CHECK(study.grid_seeds == 2);
-  REQUIRE(study.tasks.size() == 3);
-  CHECK(study.tasks[1].target == 0.5);
-  CHECK(study.tasks[2].rates.size() == 4);
-  CHECK(study.methods.size() == 12);
 }
 
 TEST_CASE("a document of a later program is refused as such") {

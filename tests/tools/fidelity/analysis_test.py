@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "results/fidelity/scripts"))
 
 from fidelity import actions, catalogue, clocks, closed_forms, intervals, journal, pack, predictions, table  # noqa: E402
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/gpu/validate.sh is killed ten times at random moments of its dry run, and goes on each time where it stood.
+"""results/fidelity/scripts/gpu/validate.sh is killed ten times at random moments of its dry run, and goes on each time where it stood.
 
     tests/tools/fidelity/kill_test.py SOURCES PROGRAM
 
@@ -17,14 +17,14 @@ import tempfile
 import time
 
 sources, program = map(pathlib.Path, sys.argv[1:3])
-sys.path.insert(0, str(sources / "tools"))
+sys.path.insert(0, str(sources / "results/fidelity/scripts"))
 from fidelity.journal import Journal, read_lines  # noqa: E402
 
 KILLS, LONGEST_S = 10, 2.5
 
 
 def start(out):
-    return subprocess.Popen([sources / "tools/gpu/validate.sh", "--dry-run", "--program", program, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    return subprocess.Popen([sources / "results/fidelity/scripts/gpu/validate.sh", "--dry-run", "--program", program, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                             env={key: value for key, value in os.environ.items() if key != "OUT"})
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/gpu/validate.sh decides in its first minutes when something on the GPU is wrong, with a program that stands in for one.
+"""What results/fidelity/scripts/gpu/validate.sh decides in its first minutes when something on the GPU is wrong, with a program that stands in for one.
 
     tests/tools/fidelity/ways_out_test.py SOURCES PROGRAM
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sources, program = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
-sys.path.insert(0, str(sources / "tools"))
+sys.path.insert(0, str(sources / "results/fidelity/scripts"))
 from fidelity.journal import read_lines  # noqa: E402
 
 STAND_IN = pathlib.Path(__file__).resolve().parent / "program_of_a_gpu.py"
@@ -20,7 +20,7 @@ STAND_IN = pathlib.Path(__file__).resolve().parent / "program_of_a_gpu.py"
 def run(out, faults, parts, seconds=300, stand_in=STAND_IN):
     """(exit status, decisions, status of every part, log) of a call."""
     environment = {**os.environ, "PLUMB_FAULTS": faults, "PLUMB_REAL": str(program), "OUT": str(out)}
-    done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", stand_in, "--only", parts, "--seconds", str(seconds)], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sources / "results/fidelity/scripts/gpu/validate.sh", "--program", stand_in, "--only", parts, "--seconds", str(seconds)], env=environment, capture_output=True, text=True)
     lines = read_lines(out / "journal.jsonl")
     return (done.returncode, {line["name"]: line["value"] for line in lines if line["kind"] == "decision"},
             {line["name"]: line["status"] for line in lines if line["kind"] == "part"}, (out / "log.txt").read_text())
@@ -33,7 +33,7 @@ def expect(what, found, expected):
 def every_configuration_can_be_predicted(folder):
     """What gpu.json asks for is accepted, at its sizes, with the cost model in place of a profile."""
     (folder / "networks").mkdir()
-    document = json.loads((sources / "tools/fidelity/gpu.json").read_text())
+    document = json.loads((sources / "results/fidelity/scripts/fidelity/gpu.json").read_text())
     for row in document["configurations"]:
         network = folder / "networks" / "network.json"
         network.write_text(json.dumps({**document["network"], **document["models"][row["model"]].get("change", {})}))
@@ -110,7 +110,7 @@ def main():
         attention_has_ways_out(folder)
         convolutions_have_ways_out(folder)
 
-        done = subprocess.run([sources / "tools/gpu/validate.sh", "--program", program, "--only", "nothing"], capture_output=True, text=True)
+        done = subprocess.run([sources / "results/fidelity/scripts/gpu/validate.sh", "--program", program, "--only", "nothing"], capture_output=True, text=True)
         expect("an unknown part", (done.returncode, done.stderr.split(", expected")[0]), (2, "validate.sh: --only: unknown part 'nothing'"))
     print("ways out: 14 situations")
 

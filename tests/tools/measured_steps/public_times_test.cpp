@@ -9,7 +9,6 @@
 #include "models/ground/text_file.hpp"
 #include "models/kernels/kernel_rates_io.hpp"
 #include "tests/support/source_directory.hpp"
-#include "tools/measured_steps/job_choices.hpp"
 #include "tools/measured_steps/stage_times.hpp"
 #include "tools/measured_steps/step_scores.hpp"
 
@@ -43,16 +42,11 @@ double step_error(const std::vector<MeasuredJob>& jobs, const std::vector<double
 
 }  // namespace
 
-TEST_CASE(
-    "the zero-bubble paper's stages, steps and fastest schedules are found with rates that none of its rows fitted") {
+TEST_CASE("the zero-bubble paper's stages and steps are predicted with rates that none of its rows fitted") {
   const std::vector<MeasuredJob> jobs = published_jobs("zero-bubble-paper");
   const KernelRates rates = rates_without("zero-bubble-paper");
   const std::vector<double> steps = predicted_steps_s(jobs, &rates);
   CHECK(step_error(jobs, steps) < 0.043);
-  const ChoiceScore choices = choice_score(job_choices(jobs, steps));
-  CHECK(choices.jobs == 12);
-  CHECK(choices.fastest_found == 12);
-  CHECK(choices.rank_correlation >= 0.95);
   const std::string file = testing::in_source("results/public/stage-times.csv");
   const std::vector<StagePassOfJob> passes = passes_of(jobs, measured_stage_passes(read_text_file(file), file));
   const std::vector<double> predicted = predicted_passes_s(jobs, passes, &rates);

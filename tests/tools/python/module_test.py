@@ -398,5 +398,24 @@ class SchedulesAndSweeps(unittest.TestCase):
             self.assertAlmostEqual(bubble, 3 / (int(row["m"]) + 3), places=5)
 
 
+class LinePicture(unittest.TestCase):
+    PLOT = {"title": "a < b", "x": {"title": "x"}, "y": {"title": "y", "logarithmic": True},
+            "series": [{"name": "one", "x": [1, 2, 3], "y": [1, None, 100], "points": True}],
+            "marks": [{"x": 2, "y": 10, "text": "here"}]}
+
+    def test_has_the_lines_and_leaves_a_gap(self):
+        picture = plumbline.line_picture(self.PLOT)
+        self.assertTrue(picture.startswith("<svg ") and picture.endswith("</svg>\n"))
+        self.assertIn("<title>a &lt; b</title>", picture)
+        self.assertEqual(picture.count("<title>one: "), 2)
+        self.assertIn(">here</text>", picture)
+
+    def test_what_is_wrong_is_told_with_its_place(self):
+        for change, words in (({"colour": 1}, "colour"), ({"series": [{"x": [1], "y": []}]}, "as many values"),
+                              ({"y": {"title": 5}}, "title"), ({"series": []}, "no value on the axis")):
+            with self.assertRaisesRegex(plumbline.Error, words):
+                plumbline.line_picture({**self.PLOT, "marks": [], **change})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -234,6 +234,7 @@ def plan(
     schedule: _Several = ...,
     all: Union[bool, None] = ...,
     asynchronous: Union[bool, None] = ...,
+    planners: _Several = ...,
     shard_group: _Several = ...,
     compress_gradients: _Value = ...,
     compress_messages: _Value = ...,
