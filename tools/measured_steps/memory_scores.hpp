@@ -34,7 +34,7 @@ struct MemoryScore {
   double most_reserved = 0;
 };
 
-/// By `memory_group`, or by that and the schedule.
+/// Scores by `memory_group`, or by that and the schedule.
 std::vector<MemoryScore> memory_scores(const MeasuredMemory& memory, bool by_schedule = false);
 
 }  // namespace plumb
