@@ -31,7 +31,7 @@ struct VocabularyStages {
 /// What a stage is, in the chain "a share of the embedding, the stages of the layers, a share of the head".
 inline constexpr std::size_t kLossStage = std::numeric_limits<std::size_t>::max();
 
-/// By stage of a schedule of `num_stages`, its place in that chain; `kLossStage` for the loss.
+/// Returns the place in that chain of each stage of a schedule of `num_stages`; `kLossStage` for the loss.
 inline std::vector<std::size_t> chain_places(const VocabularyStages& stages, std::int32_t num_stages) {
   const auto head = static_cast<std::size_t>(stages.num_layer_stages(num_stages)) + 1;
   std::vector<std::size_t> places(static_cast<std::size_t>(num_stages), head + 1);

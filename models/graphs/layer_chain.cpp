@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-/// By position in the chain: the last position that reads the output; -1: none.
+/// Returns, by position in the chain, the last position that reads the output; -1: none.
 std::vector<std::int64_t> last_readers(const LayerGraph& graph, const std::vector<std::int64_t>& position) {
   std::vector<std::int64_t> last(graph.size(), -1);
   for (const LayerEdge& edge : graph.edges) {

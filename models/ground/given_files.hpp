@@ -37,7 +37,7 @@ class GivenFiles {
 
   /// Returns the files of this thread, for another one that works for it.
   static const ReadableFiles& current();
-  /// Null where no text stands in for `name`.
+  /// Returns the text that stands in for `name`, or null.
   static const std::string* find(std::string_view name);
 
  private:

@@ -238,7 +238,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::uint32_t> open_;
 };
 
-/// On one line.
+/// Puts a text on one line.
 std::string shorten(std::string_view text) {
   std::string out = short_value(text);
   std::ranges::replace_if(

@@ -87,7 +87,7 @@ struct NamedOption {
 /// What was given of a table of options, by name.
 using OptionTexts = std::map<std::string, std::string>;
 
-/// Null where the table has no such option.
+/// Returns the option, or null where the table has none of that name.
 const NamedOption* find_option(std::span<const NamedOption> table, std::string_view name);
 std::vector<std::string_view> option_names(std::span<const NamedOption> table);
 
@@ -118,7 +118,7 @@ class OptionReader {
   OptionReader(std::span<const NamedOption> table, const OptionTexts& given) : table_(table), given_(given) {}
 
   bool has(std::string_view name) const { return text(name) != nullptr; }
-  /// Null where it is not given.
+  /// Returns the text of the option, or null where it is not given.
   const std::string* text(std::string_view name) const;
   bool is_on(std::string_view name) const;
   /// Returns the number that was given, or that of the table.

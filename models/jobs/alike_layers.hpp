@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// By layer, the first one that is the same but for its name, so that it is priced once. Where layers say what they
-/// read, none is. Internal to this folder.
+/// Returns, by layer, the first one that is equal but for its name, so that it is priced once. Where layers say what
+/// they read, none is. Internal to this folder.
 std::vector<std::int32_t> first_alike(std::span<const LayerSpec> layers);
 
 }  // namespace plumb

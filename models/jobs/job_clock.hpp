@@ -114,7 +114,7 @@ class JobClock {
     return bytes / (device_.memory_bytes_per_s * rates_.memory_share(Movement::kOptimizer));
   }
 
-  /// On the way to or from the host, while all devices of the node send as much.
+  /// Returns the seconds to or from the host, while all devices of the node send as much.
   double to_host_s(double bytes) const;
 
   /// Returns the seconds of changing numbers from one format to another, in `bytes` read and written.

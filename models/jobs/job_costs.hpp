@@ -72,7 +72,7 @@ class JobPrices {
   /// Computes the costs without the machine: the pipeline has no devices, and copies to the host take no time.
   JobCosts stages(const Partition& partition, std::int32_t places, const StageChoices& choices = {}) const;
 
-  /// By stage: how many layers there are that can run again.
+  /// Returns, by stage, how many layers there are that can run again.
   std::vector<std::int32_t> recomputable(const Partition& partition) const;
 
  private:

@@ -93,7 +93,7 @@ class ExpertWay {
         copies_(layer.experts_per_token),
         experts_(layer.experts) {}
 
-  /// To the experts; in the forward in 8 bits where the job does so.
+  /// Adds the way to the experts; in the forward in 8 bits where the job does so.
   void there(PassKernels& pass, bool forward) const {
     exchange(pass, sent_ * (forward && job_.low_precision_dispatch ? narrow_ : 1));
     gather(pass, CollectiveOp::kAllGather);

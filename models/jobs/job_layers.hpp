@@ -61,7 +61,7 @@ class TensorBlock {
     add(kernels_.forward,
         shape_.parallelism.sequence_parallel ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce);
   }
-  /// In the backward, what left comes in first.
+  /// Adds what comes in first in the backward: what left in the forward.
   void enter_backward() {
     if (shape_.parallelism.sequence_parallel) add(kernels_.input_grad, CollectiveOp::kAllGather);
   }
@@ -74,7 +74,7 @@ class TensorBlock {
   }
 
  private:
-  /// Where products and exchange go on part by part, only the first part is waited for.
+  /// Adds a collective. Where products and exchange go on part by part, only the first part is waited for.
   void add(PassKernels& pass, CollectiveOp op, bool hidden = false) const {
     const std::int64_t parts = shape_.parallelism.tensor;
     if (parts < 2) return;

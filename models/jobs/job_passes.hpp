@@ -65,7 +65,7 @@ class JobPasses {
   }
 
   const std::vector<std::int32_t>& alike() const { return alike_; }
-  /// By layer, alone in a stage: what its passes take at least in any stage, and what it keeps.
+  /// Returns, by layer alone in a stage, what its passes take at least in any stage, and what it keeps.
   const std::vector<LayerLeast>& least() const { return least_; }
   const std::vector<DeviceParameters>& parameters() const { return parameters_; }  ///< by layer
   const std::vector<Ticks>& layer_forward() const { return layer_forward_; }       ///< by layer

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// As slow as its slowest rank, with the memory of the smallest.
+/// Returns a device as slow as the slowest rank of the place, with the memory of the smallest.
 DeviceSpec device_of(const Cluster& cluster, const PlaceDevices& place) {
   const auto rate = [](const DeviceSpec& device) { return device.flops_per_s * device.compute_efficiency; };
   DeviceSpec slowest = cluster.devices[static_cast<std::size_t>(place.first)];

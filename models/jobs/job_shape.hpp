@@ -37,7 +37,7 @@ struct JobShape {
 /// Returns the shape of the job with layers sharded as by ZeRO 3.
 JobShape fully_sharded(JobShape shape);
 
-/// Its output goes through dropout before it is added.
+/// Returns whether the layer's output goes through dropout before it is added.
 bool keeps_mask(LayerKind kind);
 
 }  // namespace plumb

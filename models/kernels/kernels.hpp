@@ -85,7 +85,7 @@ struct PassKernels {
   void attention(const AttentionShape& shape, double flops, double bytes, std::int32_t launches);
   void memory(double bytes, std::int32_t launches = 1, Movement movement = Movement::kElementwise);
   void roofline(double flops, double bytes);
-  /// Nothing over a group of one.
+  /// Adds a collective; nothing over a group of one.
   void collective(CollectiveOp op, GroupAxis axis, double bytes, bool hidden = false);
   void exchange(const ExpertExchange& exchange, bool hidden);
   void append(const PassKernels& other);

@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-/// With two significant digits: "5.4".
+/// Writes a share with two significant digits: "5.4".
 std::string short_percent(double share) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2g", 100 * share);

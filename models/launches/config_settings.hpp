@@ -12,8 +12,9 @@ namespace plumb {
 /// levels.
 Settings settings_of_toml(std::string_view text, const std::string& name);
 Settings settings_of_json(std::string_view text, const std::string& name);
-/// By their last keys alone ("tensor_model_parallel_size"), as the systems that are configured in YAML name each value
-/// once; where several tables have one, that of a table called "model" counts. Values of tables with general keys
+/// Reads settings by their last keys alone ("tensor_model_parallel_size"), as the systems that are configured in YAML
+/// name each value once; where several tables have one, that of a table called "model" counts. Values of tables with
+/// general keys
 /// ("zero_optimization.stage", "bf16.enabled") keep both. "${NAME:value}" is that value.
 Settings settings_of_yaml(std::string_view text, const std::string& name);
 

@@ -17,7 +17,7 @@ std::string ranks_text(const LaunchJob& job) {
   return text + " x pp " + std::to_string(job.pipeline);
 }
 
-/// At most 2^40, because degrees of a file can be anything.
+/// Multiplies up to 2^40, because degrees of a file can be anything.
 std::int64_t product_of(std::initializer_list<std::int64_t> factors) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   std::int64_t product = 1;

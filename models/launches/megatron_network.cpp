@@ -275,7 +275,7 @@ class MegatronLayers {
   bool rms_ = false;
 };
 
-/// By layer, whether it has experts: every n-th layer, or a list such as ([0]*3+[1]*58).
+/// Returns, by layer, whether it has experts: every n-th layer, or a list such as ([0]*3+[1]*58).
 std::vector<bool> sparse_layers(const Settings& settings, std::int64_t layers, bool any) {
   constexpr std::string_view kName = "moe_layer_freq";
   std::vector<bool> sparse;

@@ -34,14 +34,14 @@ class Settings {
   /// A later value replaces an earlier one, as in all the formats that are read.
   void set(std::string_view name, Setting setting);
   void remove(std::string_view name);
-  /// Where `name` is not given, or "none" or "null", it has no value.
+  /// Returns whether `name` has a value: it is given, and not "none" or "null".
   bool has(std::string_view name) const;
   const Setting* find(std::string_view name) const;
 
   /// The functions below throw `Error`, with the place, for a value that is not known, or is no such thing.
   bool flag(std::string_view name, bool otherwise = false) const;
   std::string text(std::string_view name, std::string_view otherwise = "") const;
-  /// From `least` to 2^53.
+  /// Reads a whole number from `least` to 2^53.
   std::int64_t whole(std::string_view name, std::int64_t otherwise, std::int64_t least = 1) const;
   /// Reads a whole number that must be given; `what` says what it is.
   std::int64_t required(std::string_view name, std::string_view what) const;

@@ -67,7 +67,7 @@ class ShellFollower {
   }
   std::size_t line() const { return here() != nullptr ? here()->line : 0; }
 
-  /// Behind the limit nothing that values come to is right.
+  /// Throws behind the limit, where nothing that values come to is right.
   void check_work() const {
     if (!run.values.work().exhausted()) return;
     throw Error(name_ + ":" + std::to_string(where_) +

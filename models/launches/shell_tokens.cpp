@@ -18,7 +18,7 @@ bool ends_word(char letter) {
 
 std::size_t unit_end(std::string_view text, std::size_t at, std::size_t depth);
 
-/// Behind the `close` that ends what stands from `at`.
+/// Returns the place behind the `close` that ends what begins at `at`.
 std::size_t closed(std::string_view text, std::size_t at, char close, std::size_t depth) {
   std::size_t open = 1;
   while (at < text.size()) {

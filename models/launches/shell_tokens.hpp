@@ -30,7 +30,8 @@ struct ShellToken {
 /// line for a quote or bracket that does not end.
 std::vector<ShellToken> shell_tokens(std::string_view script, const std::string& name, std::size_t first_line = 1);
 
-/// Behind what begins at `at` with a quote, "${", "$(" or "`"; `at` itself where nothing begins; npos: it does not end.
+/// Returns the place behind what begins at `at` with a quote, "${", "$(" or "`"; `at` itself where nothing begins;
+/// npos: it does not end.
 std::size_t shell_unit_end(std::string_view text, std::size_t at);
 
 /// Returns whether `text` can be the name of a variable.

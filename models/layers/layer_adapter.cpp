@@ -28,7 +28,7 @@ void add_adapter(LayerFacts& facts, const LayerSizes& sizes, const AdaptedProduc
       sizes.activations(inputs + outputs + narrow) + sizes.accumulate(product.parameters(rank));
 }
 
-/// Nothing runs in W any more, so what was kept for it is not, or only as long as I: a forward has to write it.
+/// Drops W. What was kept for it is not kept any more, or only as long as I: a forward has to write it.
 void drop_weight_grad(LayerFacts& facts) {
   facts.output_grad_last_use = LastUse::kInputGrad;
   if (facts.input_last_use == LastUse::kWeightGrad) facts.input_last_use = LastUse::kForward;

@@ -76,7 +76,7 @@ bool has_one_size(const JsonValue& root) {
   return root.find("message_capacity") || std::ranges::any_of(kMessageFields, stands);
 }
 
-/// By ascending size, each once; which one is to be predicted is told where there are several.
+/// Reads sizes in ascending order, each once; the document tells which one is to be predicted.
 void read_sizes(const JsonValue& root, RunProfile& profile) {
   const auto sizes = root.find("messages");
   const auto own = root.find("message_bytes");

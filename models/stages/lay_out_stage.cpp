@@ -408,7 +408,8 @@ class LayoutBuilder {
     backward_.add(places.b, bytes, begin, end);
   }
 
-  /// From the first contribution to the layer that makes the value, or to the last sum that hands it on.
+  /// Returns the life of a gradient: from the first contribution to the layer that makes the value, or to the last sum
+  /// that hands it on.
   std::pair<std::size_t, std::size_t> backward_life(std::size_t number) const {
     const StageValue& value = stage_.values[number];
     const std::size_t begin = value.steps.empty() ? backward_time(stage_.handed_on_at(value, value.sums.back()))
@@ -421,7 +422,7 @@ class LayoutBuilder {
     return {begin, end};
   }
 
-  /// Where several layers read a value, the last one writes its gradient, and the others theirs beside it.
+  /// Places what is beside gradients: of several layers that read a value, the last one writes its gradient.
   void place_scratch() {
     std::vector<bool> written(stage_.values.size(), false);
     for (std::size_t k = depth(); k-- > 0;) {

@@ -51,7 +51,7 @@ class ReversalPlacer {
     }
   }
 
-  /// From the reversal until the backward of step `k`, or its W.
+  /// Places a tensor from the reversal until the backward of step `k`, or its W.
   void place_until(TensorPlaces& places, StashTensor tensor, std::size_t k) {
     backward_.add(places.b, tensor.bytes, 0, backward_step(k));
     if (tensor.last_use == LastUse::kWeightGrad) {

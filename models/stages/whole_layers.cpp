@@ -28,7 +28,7 @@ std::vector<std::size_t> decoder_begins(const Network& network) {
   return begins;
 }
 
-/// Behind the last decoder layer, which has as many layers as the one before it.
+/// Returns the end of the last decoder layer, which has as many layers as the one before it.
 std::size_t decoder_end(const Network& network, const std::vector<std::size_t>& begins) {
   const std::size_t last = begins.back();
   if (begins.size() > 1) return std::min(network.layers.size(), last + (last - begins[begins.size() - 2]));

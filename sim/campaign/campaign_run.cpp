@@ -28,6 +28,7 @@ std::int32_t CampaignRun::ready() const {
   return static_cast<std::int32_t>(std::ranges::count_if(nodes_, &CampaignNode::ready));
 }
 
+/// Posts an event; those of one moment come by kind, then in the order of posting.
 void CampaignRun::post(std::int64_t delay_ns, PostedKind kind, std::int64_t number, std::int32_t node) {
   posted_.push({.at = now_ + delay_ns, .kind = kind, .order = order_++, .number = number, .node = node});
 }
@@ -41,6 +42,7 @@ void CampaignRun::pause(std::int64_t delay_ns, TimeUse why) {
   post(delay_ns, PostedKind::kPause, pause_);
 }
 
+/// Books the time of the old layout before the new one counts.
 void CampaignRun::take_layout(JobLayout layout) {
   if (!step_.under_way) book_time(now_, standing_);
   layout_ = layout;
@@ -93,6 +95,7 @@ void CampaignRun::stand(TimeUse why) {
   ++pause_;
 }
 
+/// Makes what was trained safe: nothing that is lost later takes it back.
 void CampaignRun::commit() {
   uncommitted_training_ = uncommitted_slowed_ = uncommitted_work_ = uncommitted_steps_ = 0;
   uncommitted_samples_ = 0;
@@ -112,6 +115,7 @@ void CampaignRun::commit() {
   committed_phases_ = kept;
 }
 
+/// Turns everything since the last commit into lost time: steps, samples, and the phases that are shown.
 void CampaignRun::lose_uncommitted() {
   const auto time = [&](TimeUse use) -> std::int64_t& { return result_.time_ns[static_cast<std::size_t>(use)]; };
   time(TimeUse::kTraining) -= uncommitted_training_;
@@ -127,6 +131,7 @@ void CampaignRun::lose_uncommitted() {
   commit();
 }
 
+/// Takes the next event of the trace, of what was posted, or the end of the step. Returns false at the end.
 bool CampaignRun::take_event() {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   const std::int64_t in_trace = next_in_trace_ < trace_.size() ? trace_[next_in_trace_].at_ns : kNever;
@@ -190,6 +195,7 @@ void CampaignRun::take_posted(const Posted& posted) {
   rule_.became_ready(*node, *this);
 }
 
+/// Books a finished step. Its samples per node count the nodes that were there since the step before ended.
 void CampaignRun::finish_step() {
   const Step done = step_;
   step_.under_way = false;
@@ -206,6 +212,7 @@ void CampaignRun::finish_step() {
   rule_.step_done(*this);
 }
 
+/// Splits a step's time into what it takes undisturbed and what slow nodes added.
 void CampaignRun::book_step(const Step& step, double share) {
   const auto undisturbed = static_cast<std::int64_t>(static_cast<double>(step.undisturbed) * share);
   const std::int64_t slowed = std::max<std::int64_t>(0, now_ - from_ - undisturbed);
@@ -225,6 +232,7 @@ std::vector<CampaignNode>::iterator CampaignRun::find_node(std::int32_t id) {
   return std::ranges::find(nodes_, id, &CampaignNode::id);
 }
 
+/// Moves the clock on, and with it what is integrated over time: nodes, and the undisturbed rate.
 void CampaignRun::advance_to(std::int64_t time) {
   const auto passed = static_cast<double>(time - now_);
   node_ns_ += passed * static_cast<double>(nodes_.size());

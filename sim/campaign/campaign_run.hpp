@@ -30,7 +30,7 @@ class CampaignRun {
   /// Tells the rule in `delay_ns`, whatever happens meanwhile.
   void set_timer(std::int64_t delay_ns, CampaignTimer which, std::int64_t number);
 
-  /// From now on the job stands in `layout` on the first ready nodes, which are marked as used; a layout without nodes
+  /// Puts the job into `layout` on the first ready nodes, which are marked as used; a layout without nodes
   /// uses none.
   void take_layout(JobLayout layout);
   JobLayout layout() const { return layout_; }

@@ -22,6 +22,8 @@ std::int64_t layout_ns(const JsonValue& milliseconds, double least) {
 
 }  // namespace
 
+/// Scales the step of all pipelines: one pipeline with `share` of the samples does what `share` x `pipelines` of them
+/// do.
 std::optional<std::int64_t> LayoutSource::share_ns(JobLayout layout, double share) {
   for (std::int32_t pipelines = layout.pipelines; pipelines > 0; --pipelines) {
     const std::optional<StepOfLayout> all = step({pipelines, layout.stages});
@@ -31,7 +33,7 @@ std::optional<std::int64_t> LayoutSource::share_ns(JobLayout layout, double shar
 }
 
 std::optional<StepOfLayout> LayoutSource::frozen_step(JobLayout layout, const FrozenLayers& layers) {
-  constexpr double kForward = 1.0 / 3;
+  constexpr double kForward = 1.0 / 3;  // of a layer's work
   std::optional<StepOfLayout> whole = step(layout);
   if (!whole) return {};
   const double work = 1 - static_cast<double>(layers.frozen) / layers.all * (layers.cached ? 1 : 1 - kForward);
@@ -129,6 +131,7 @@ LayoutBook& LayoutBook::redundant() {
   return *redundant_;
 }
 
+/// Tries all layouts of at most so many nodes; rates that differ by no more than rounding are equal.
 std::optional<JobLayout> LayoutBook::best(std::int32_t nodes) {
   const auto [found, is_new] = best_.try_emplace(nodes);
   if (!is_new) return found->second;
@@ -152,6 +155,7 @@ std::optional<JobLayout> LayoutBook::best(std::int32_t nodes) {
   return best;
 }
 
+/// Takes the best layout, or where there is none that of the fewest nodes on which any length of pipeline runs.
 std::optional<JobLayout> LayoutBook::made_for(std::int32_t nodes) {
   if (const std::optional<JobLayout> layout = best(nodes)) return layout;
   std::optional<std::int32_t> fewest;

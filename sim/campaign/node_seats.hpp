@@ -34,7 +34,8 @@ class NodeSeats {
   std::int32_t most_empty() const;
   /// Some stage has no node any more.
   bool lost_stage() const;
-  /// By pipeline: how much longer its passes take when its nodes share them evenly in spite of slow ones; the largest.
+  /// Returns, by pipeline, how much longer its passes take when its nodes share them evenly in spite of slow ones; the
+  /// largest.
   double balanced_factor(std::span<const CampaignNode> nodes) const;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kHourNs = 3'600'000 * kNsPerMillisecond;
 
-/// From 0 (included) to 1 (not).
+/// Returns a number from 0 (included) to 1 (not).
 double uniform_of(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
 NodeTrace nodes_at_start(std::int32_t nodes) {

@@ -80,7 +80,7 @@ class RecycleRule final : public CampaignRule {
     }
   }
 
-  /// As many whole pipelines as nodes are ready.
+  /// Returns a layout of as many whole pipelines as nodes are ready.
   std::optional<JobLayout> wanted(const CampaignRun& run) {
     const std::int32_t most = book_.source().most_pipelines(settings_.stages);
     for (std::int32_t pipelines = std::min(most, run.ready() / settings_.stages); pipelines > 0; --pipelines) {
@@ -90,7 +90,7 @@ class RecycleRule final : public CampaignRule {
     return {};
   }
 
-  /// With the nodes that have gone.
+  /// Returns the step with the nodes that have gone.
   StepOfLayout step() {
     StepOfLayout step = *book_.step(layout_);
     const double turns = static_cast<double>(book_.source().microbatches()) / layout_.pipelines + layout_.stages - 1;

@@ -70,7 +70,7 @@ class SwarmRule final : public CampaignRule {
     return static_cast<std::size_t>(least - pools_.begin());
   }
 
-  /// As many pipelines as the smallest pool has peers, or fewer where there is no such layout.
+  /// Returns a layout of as many pipelines as the smallest pool has peers, or fewer where there is no such layout.
   std::optional<JobLayout> layout() {
     for (auto pipelines = static_cast<std::int32_t>(pools_[smallest()].size()); pipelines > 0; --pipelines) {
       const JobLayout found{pipelines, static_cast<std::int32_t>(pools_.size())};

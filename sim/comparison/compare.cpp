@@ -37,7 +37,8 @@ struct ComparedUnit {
 
 using KindKey = std::pair<Op, std::optional<Op>>;
 
-/// By span. Spans of a device are in the order of their starts, so that the members of a pair follow each other.
+/// Lists the units by span. Spans of a device are in the order of their starts, so that the members of a pair follow
+/// each other.
 std::vector<ComparedUnit> compared_units(const Timeline& timeline) {
   std::vector<ComparedUnit> units(timeline.spans.size());
   std::map<DeviceId, std::size_t> open;  // pairs of which one member was met

@@ -142,7 +142,7 @@ Comparison compare(const Timeline& predicted, std::span<const Timeline> measured
 /// Returns the run whose step time is the (lower) middle one. Requires one.
 std::size_t middle_run(std::span<const Timeline> runs);
 
-/// As a document: {"format":"plumbline-comparison","version":1,...} (README.md).
+/// Writes a document: {"format":"plumbline-comparison","version":1,...} (README.md).
 std::string comparison_to_json(const Comparison& comparison);
 
 }  // namespace plumb

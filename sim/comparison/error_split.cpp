@@ -402,7 +402,7 @@ ReplayInputs own_inputs(const ReplayGraph& graph, const Timeline& timeline) {
   return replay_inputs(graph, timeline, works);
 }
 
-/// As `replay_inputs`; what the run does not have takes as long as predicted.
+/// Returns `replay_inputs`, in which what the run does not have takes as long as predicted.
 ReplayInputs measured_inputs(const ReplayGraph& graph, const ReplayInputs& predicted, const Timeline& run,
                              std::span<const RunWork> works) {
   ReplayInputs inputs = replay_inputs(graph, run, works);

@@ -45,7 +45,7 @@ struct Ranking {
 /// by more than the margin must have been measured in the predicted order.
 Ranking rank_runs(std::span<const std::pair<Timeline, Timeline>> runs, const RankingOptions& options = {});
 
-/// As a document: {"format":"plumbline-ranking","version":1,...} (README.md).
+/// Writes a document: {"format":"plumbline-ranking","version":1,...} (README.md).
 std::string ranking_to_json(const Ranking& ranking);
 
 }  // namespace plumb

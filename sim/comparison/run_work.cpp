@@ -76,7 +76,7 @@ std::pair<const Span*, Ticks> place_of(const SpanList& spans, Ticks done, bool b
   return {spans.back(), spans.back()->end};
 }
 
-/// At whose end the run had what the action gives to other stages.
+/// Returns the span at whose end the run had what the action gives to other stages.
 const Span* giver_of(const Span& predicted, const SpanList& measured, const Span* last) {
   if (!is_backward(predicted.action.op)) return last;
   const auto found = std::ranges::find_if(measured, [](const Span* span) { return is_backward(span->action.op); });

@@ -22,7 +22,7 @@ struct RunWork {
 /// Returns the work of an action that the run has itself.
 RunWork same_action(const Span& span);
 
-/// By predicted action, in the order of `members`, where the run did its work.
+/// Returns, by predicted action in the order of `members`, where the run did its work.
 ///
 /// Mostly that is the same action. But the backward of a microbatch through a stage is one piece of work that can be
 /// cut in several ways (B; I and W; R before any of them; W alone, as PyTorch does on the first stage): a side that cut

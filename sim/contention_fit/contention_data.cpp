@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// An action counts as alone when no more than this share of its time overlaps with others.
+/// Largest share of its time that an action which counts as alone overlaps with others.
 constexpr double kAlmostAlone = 0.01;
 
 bool is_alone(const OverlappedAction& action, const std::vector<OverlapInterval>& intervals) {
@@ -47,6 +47,7 @@ ContentionData::ContentionData(std::span<const Timeline> timelines, std::int64_t
   }
 }
 
+/// Adds a timeline: actions from `first_update` on, in a block for each update. Blocks are what a bootstrap draws.
 void ContentionData::add(const Timeline& timeline, std::int64_t first_update) {
   const Overlap overlap = overlap_of(timeline);
   const std::size_t blocks = block_begin.back();
@@ -69,6 +70,7 @@ void ContentionData::add(const Timeline& timeline, std::int64_t first_update) {
   block_begin.push_back(end);
 }
 
+/// Computes how far a clock of this shape has fallen in every step, and in the time of every action alone.
 void ContentionData::follow(const ClockShape& shape) {
   fallen.clear();
   for (std::size_t t = 0; t + 1 < step_begin.size(); ++t) {
@@ -87,6 +89,8 @@ void ContentionData::follow(const ClockShape& shape) {
   }
 }
 
+/// Returns the median work of each group, of times that a clock falling by `fall` would take away, over the drawn
+/// blocks.
 std::vector<double> ContentionData::work(double fall, std::span<const double> weight) const {
   std::vector<double> work;
   for (const AloneGroup& group : groups) {
@@ -100,6 +104,7 @@ std::vector<double> ContentionData::work(double fall, std::span<const double> we
   return work;
 }
 
+/// Draws as many updates of every timeline as it has, with repetition.
 std::vector<double> ContentionData::drawn_blocks(std::mt19937_64& random) const {
   std::vector<double> weight(block_begin.back(), 0);
   for (std::size_t t = 0; t + 1 < block_begin.size(); ++t) {

@@ -397,7 +397,7 @@ class Fit {
     tell(curves, plain.values, draws(solver, plain.values));
   }
 
-  /// With the clock that was found. False where it does not count.
+  /// Fits with the clock that was found. Returns false where it does not count.
   bool fit_clock(const ContentionCurves& without, const std::vector<std::size_t>& actions, std::vector<double> values,
                  const ClockFound& found) {
     const ContentionCurves curves(

@@ -10,13 +10,13 @@
 
 namespace plumb {
 
-/// In how many ways so many copies share the microbatches, each at least one; at most `most` + 1.
+/// Counts the ways in which so many copies share the microbatches, each at least one; at most `most` + 1.
 std::int64_t count_shares(std::int64_t microbatches, std::int32_t copies, std::int64_t most);
 
 /// Returns all of them, in lexicographic order.
 std::vector<std::vector<std::int64_t>> all_shares(std::int64_t microbatches, std::int32_t copies);
 
-/// For each of so many copies one that is not chosen yet: 0.
+/// Returns a share for each of so many copies that is not chosen yet: 0.
 std::vector<std::int64_t> open_shares(std::int32_t copies);
 
 /// Brings copies that stand one behind another in `order` into a fixed order: as long as their shares are open, they

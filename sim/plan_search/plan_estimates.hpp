@@ -65,7 +65,7 @@ class ProbableRoom {
  public:
   explicit ProbableRoom(const LayerPrices& prices);
 
-  /// For a schedule on so many places: whether the fullest one has.
+  /// Returns whether the fullest of so many places has room for a schedule that keeps so much.
   bool fits(std::int32_t places, double kept) const { return !limited_ || held_ / places + kept * stashes_ <= most_; }
 
   /// Factor on the passes where layers run again until the fullest place has room; 1 where they need not.

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// At least as good in everything.
+/// Returns whether `a` is at least as good as `b` in everything.
 bool covers(const ScoredPlan& a, const ScoredPlan& b) {
   return a.step_ns <= b.step_ns && a.peak_bytes <= b.peak_bytes && a.plan.num_devices() <= b.plan.num_devices() &&
          a.price() <= b.price();

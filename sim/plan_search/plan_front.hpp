@@ -11,7 +11,7 @@ namespace plumb {
 class PlanFront {
  public:
   void add(const ScoredPlan& plan);
-  /// By devices, then step time.
+  /// Returns the plans by devices, then step time.
   std::vector<ScoredPlan> take();
 
  private:

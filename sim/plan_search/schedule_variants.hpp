@@ -41,8 +41,8 @@ struct ScheduleVariant {
 /// vocabulary.
 std::vector<ScheduleVariant> schedule_variants(const PlanRanges& ranges);
 
-/// On one place all schedules with one stage there do the same work: the one that keeps the fewest microbatches speaks
-/// for them. The number of variants where there is none.
+/// Returns the variant that speaks for all schedules with one stage on one place, which do the same work: the one that
+/// keeps the fewest microbatches. Returns the number of variants where there is none.
 std::size_t one_place_variant(const std::vector<ScheduleVariant>& variants);
 
 /// Placement of stages on places in `order`, by the catalogue's name of the placement; empty when the name does not

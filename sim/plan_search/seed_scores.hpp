@@ -33,7 +33,7 @@ class SeedSearch {
   /// several times before `go_on`.
   std::vector<ScoredPlan> begin(const std::vector<PipelinePlan>& seeds, const Stop& stop);
 
-  /// At most `most` more, near the best of those.
+  /// Simulates at most `most` more plans, near the best of those.
   std::vector<ScoredPlan> go_on(std::int64_t most, const Stop& stop);
 
  private:

@@ -37,8 +37,8 @@ std::optional<Partition> balanced_stages(const PlanSetup& setup, const ScheduleV
                                          const std::vector<std::int64_t>& in_flight,
                                          const std::vector<std::int64_t>& spare_bytes = {});
 
-/// For each number of stages that `variants` have: all cuts and orders where these are at most `most`, balanced cuts in
-/// a few orders otherwise.
+/// Lists, for each number of stages that `variants` have, all cuts and orders where these are at most `most`, balanced
+/// cuts in a few orders otherwise.
 SetupCuts cuts_of(const PlanSetup& setup, const std::vector<ScheduleVariant>& variants, std::int64_t most,
                   ScheduleShapes& shapes);
 

@@ -206,7 +206,7 @@ JobOrder improved_order(const JobProblem& problem, const std::vector<JobOrder>& 
 
 constexpr std::int64_t kLengths = 12;
 
-/// From the bound to the makespan that is known, choices that would be over by then, frugal ones first.
+/// Lists frugal choices that would be over by times from the bound to the known makespan.
 std::vector<JobOrder> frugal_orders(const JobProblem& problem, std::int64_t bound_ns, std::int64_t known_ns) {
   std::vector<JobOrder> orders;
   for (std::int64_t k = 0; k <= kLengths; ++k) {

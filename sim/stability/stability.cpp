@@ -14,7 +14,7 @@ constexpr double kScanFrom = 1e-6;
 constexpr double kOverflow = 1e150;
 constexpr double kUnderflow = 1e-150;
 
-/// Adds factor (z - a)(z - b)... z^shift to `sum`; `roots` of the factors.
+/// Adds factor (z - a)(z - b)... z^shift to `sum`, for the `roots` a, b, ...
 void add_product(std::vector<double>& sum, double factor, std::initializer_list<double> roots, std::int32_t shift) {
   std::vector<double> product{factor};
   for (const double root : roots) {
@@ -38,7 +38,7 @@ void add_read(std::vector<double>& sum, const DelayedQuadratic& problem, double 
   add_product(sum, -factor * n * (1 - gamma), {1.0}, shift - delay);
 }
 
-/// First rate at which `stable` no longer holds.
+/// Finds the first rate at which `stable` no longer holds: a scan by steps of a tenth, then bisection.
 template <class Stable>
 std::optional<double> first_unstable(const Stable& stable, double most, double precision) {
   double low = 0;
@@ -67,6 +67,7 @@ double taylor_gamma(double n) { return std::max(0.0, 1 - 2 / (n + 1)); }
 
 double gamma_of(double discount, double n) { return n <= 0 ? 0 : std::pow(discount, 1 / n); }
 
+/// Writes the recursion as a polynomial in z, shifted so that no power is negative. T2 multiplies all by (z - gamma).
 std::vector<double> characteristic_polynomial(const DelayedQuadratic& problem, double alpha) {
   assert(problem.tau_bkwd <= problem.tau_fwd && problem.tau_recomp <= problem.tau_fwd);
   const bool corrected = problem.gamma.has_value();
@@ -86,6 +87,7 @@ std::vector<double> characteristic_polynomial(const DelayedQuadratic& problem, d
   return sum;
 }
 
+/// Returns the largest root of the polynomial, as the largest eigenvalue of its companion matrix.
 double spectral_radius(const DelayedQuadratic& problem, double alpha) {
   const std::vector<double> polynomial = characteristic_polynomial(problem, alpha);
   const auto degree = static_cast<Eigen::Index>(polynomial.size()) - 1;
@@ -101,6 +103,7 @@ std::optional<double> largest_stable_rate(const DelayedQuadratic& problem, doubl
 
 std::optional<double> largest_stable_rate_by_iterating(const DelayedQuadratic& problem, std::int64_t steps,
                                                        double most) {
+  // Stable: the last quarter of the steps is no larger than the one before.
   const auto stable = [&](double alpha) {
     const std::vector<double> values = iterate(
         problem, [&](std::int64_t) { return alpha; }, steps);
@@ -112,6 +115,7 @@ std::optional<double> largest_stable_rate_by_iterating(const DelayedQuadratic& p
   return first_unstable(stable, most, 1e-5);
 }
 
+/// Plays the recursion, with delta the decaying mean of its steps (T2), until it overflows.
 std::vector<double> iterate(const DelayedQuadratic& problem, const std::function<double(std::int64_t)>& rate,
                             std::int64_t steps) {
   const auto history = static_cast<std::size_t>(problem.tau_fwd) + 2;  // values up to t = 0

@@ -9,7 +9,7 @@ namespace {
 constexpr int kRounds = 1000;
 constexpr double kSettledNs = 0.1;
 
-/// By how much the worst message precedes its cause.
+/// Returns by how much the worst message precedes its cause.
 std::int64_t worst(const Slacks& slacks, const std::vector<std::int64_t>& add) {
   std::int64_t most = 0;
   for (std::size_t from = 0; from < slacks.ranks(); ++from) {

@@ -39,7 +39,7 @@ struct CrowdedMessage {
   std::int64_t took_ns = 0;
 };
 
-/// At least 1; 0, which is not known, for fewer than three messages in a crowd.
+/// Returns the capacity, at least 1; 0 (not known) for fewer than three messages in a crowd.
 double message_capacity(const std::vector<CrowdedMessage>& messages, double alone_ns);
 
 /// Messages with fewer of their like beside them, on average, count as alone.

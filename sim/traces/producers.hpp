@@ -24,7 +24,7 @@ class TracedProducers {
   /// Requires `runs` to keep its order of work.
   explicit TracedProducers(std::span<const RankRun> runs);
 
-  /// Nothing for the first stage's F, the last stage's B and I, and for W.
+  /// Returns where the input of `work` is made; nothing for the first stage's F, the last stage's B and I, and for W.
   std::optional<WorkPlace> of(const TracedAction& work) const;
 
   /// Returns whether `work` takes a value of a stage that no trace holds.

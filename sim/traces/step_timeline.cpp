@@ -38,7 +38,7 @@ class StepReader {
  private:
   Ticks at(std::int64_t ns) const { return ns - begin_; }
 
-  /// When a rank's call that sent a value was begun and over, by what was sent.
+  /// Finds when a rank's call that sent a value was begun and over, by what was sent.
   void find_sends() {
     for (const RankRun& run : runs_) {
       for (const TracedAction& message : run.messages) {

@@ -39,7 +39,7 @@ std::optional<double> number_of(std::string_view word) {
   return value;
 }
 
-/// Without what mpirun or srun put before it.
+/// Returns the line without what mpirun or srun put before it.
 std::string_view without_prefix(std::string_view line) {
   const std::size_t tag = line.find("<stdout>:");
   if (tag != std::string_view::npos) return line.substr(tag + 9);

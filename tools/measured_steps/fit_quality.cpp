@@ -23,7 +23,7 @@ Eigen::VectorXd logarithms(const std::vector<double>& values) {
   return logs;
 }
 
-/// By row and constant, the change of ln(predicted) with the logarithm of the constant.
+/// Returns, by row and constant, the change of ln(predicted) with the logarithm of the constant.
 Eigen::MatrixXd slopes_at(const Predict& predict, const KernelRates& rates, const std::vector<FitConstant>& constants,
                           const Eigen::VectorXd& here) {
   Eigen::MatrixXd slopes(here.size(), static_cast<Eigen::Index>(constants.size()));

@@ -42,7 +42,7 @@ double memory_gib(const CsvTable& table, std::size_t at) {
   return unit == "GB" ? printed * 1e9 / kBytesPerGib : printed;
 }
 
-/// From its column, or the note "real max reserved 70.88 GiB".
+/// Returns the memory from its column, or from the note "real max reserved 70.88 GiB".
 double reserved_gib(const CsvTable& table, std::size_t at, const std::string& note) {
   constexpr std::string_view kColumn = "max_reserved_memory_mib";
   constexpr std::string_view kNote = "max reserved ";

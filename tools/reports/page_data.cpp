@@ -118,7 +118,7 @@ class RunData {
     return list;
   }
 
-  /// By holder of a stage; counts are [value, times].
+  /// Returns delays by holder of a stage; counts are [value, times].
   Json delays() const {
     Json list = Json::array();
     for (const StageDelays& of : timeline_.delays) {
@@ -186,7 +186,7 @@ class RunData {
     return list;
   }
 
-  /// By number in the rows: how far back (or ahead) the span stands whose value is read, 0 for none.
+  /// Returns, by number in the rows, how far back (or ahead) the span is whose value is read; 0: none.
   std::vector<std::int64_t> arrow_sources(std::span<const PictureRow> rows) const {
     std::vector<std::int64_t> number(timeline_.spans.size(), 0);
     std::int64_t next = 0;
@@ -216,7 +216,7 @@ class RunData {
     return list;
   }
 
-  /// By device; several changes at one time are all given.
+  /// Returns memory by device; several changes at one time are all given.
   Json memory() const {
     Json list = Json::array();
     if (timeline_.memory.empty()) return list;
@@ -235,7 +235,7 @@ class RunData {
     return list;
   }
 
-  /// By device; one point per time.
+  /// Returns stashes by device; one point per time.
   Json stashes() const {
     const StashCurves& curves = timeline_.stashes;
     Json list = Json::array();

@@ -63,7 +63,7 @@ class PaperPicture {
     canvas_.text({x, y}, size, words, colour);
   }
 
-  /// From and to in ticks.
+  /// Draws a box; `from` and `to` in ticks.
   void box(std::string_view colour, double from, double to, double bottom, double height) {
     canvas_.fill({kPaperLeft + from * scale_, bottom, (to - from) * scale_, height}, colour);
   }
@@ -124,7 +124,7 @@ class PaperPicture {
     }
   }
 
-  /// In as many lines as it needs; returns where the last one stands.
+  /// Draws the legend in as many lines as it needs; returns where the last one is.
   double legend() {
     double x = kPaperLeft;
     double y = height_ - kPaperHead - kPaperRowStep * static_cast<double>(timeline_.devices.size()) - 3 * kPaperLine;

@@ -71,7 +71,8 @@ std::vector<PictureRow> picture_rows(const Timeline& timeline);
 /// Gaps of all devices, by device and start.
 std::vector<IdleGap> idle_gaps(const Timeline& timeline);
 
-/// At most one arrow ends in a span; in the order of these. Along the chain of stages, forwards up and backwards down.
+/// Lists arrows, at most one to a span, in the order of these. Along the chain of stages, forwards up and backwards
+/// down.
 std::vector<PictureArrow> picture_arrows(const Timeline& timeline);
 
 /// Name of an action that sorts and colours well in viewers: `F s3 m7`, `F s3 m7.2 r1` with slice and replica.

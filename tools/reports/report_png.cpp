@@ -223,7 +223,7 @@ class PngCanvas final : public PaperCanvas {
     return more ? right + widths_of("|" + plain + "|") - widths_of("||") : right;
   }
 
-  /// From the left edge of the first letter to the right one of the last.
+  /// Returns the width from the left edge of the first letter to the right one of the last.
   double widths_of(const std::string& plain) const {
     agg::gsv_text text;
     text.size(kLetterHeight * size_, kLetterWidth * size_);

@@ -36,7 +36,7 @@ constexpr double kMergeBelow = 0.5;               ///< pixels
 constexpr double kSmallestNumber = 8;             ///< pixels
 constexpr std::size_t kSpansWithTooltips = 4000;  ///< more of them are drawn as paths without tooltips
 
-/// At most `length` code points, with an ellipsis when something was cut.
+/// Returns at most `length` code points, with an ellipsis when something was cut.
 std::string shortened(std::string_view text, std::size_t length) {
   std::size_t points = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

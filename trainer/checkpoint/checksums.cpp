@@ -28,7 +28,7 @@ std::string checksum_text(std::span<const std::byte> bytes) {
 
 std::string checksum_text(std::string_view text) { return checksum_text(std::as_bytes(std::span(text))); }
 
-/// For a message: damage may have made any bytes of it.
+/// Writes a checksum for a message: damage may have made any bytes of it.
 std::string shown(std::string_view checksum) {
   const bool readable = checksum.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   return readable ? std::string(checksum) : std::string("unreadable");

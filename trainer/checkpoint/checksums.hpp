@@ -29,7 +29,7 @@ class CheckpointFiles {
 
   JsonValue state() const { return state_->root(); }
   const SafetensorsFile& tensors() const { return *tensors_; }
-  /// False when the checkpoint is of format version 1, which had none: damage may have gone unnoticed.
+  /// Returns false when the checkpoint is of format version 1, which had none: damage may have gone unnoticed.
   bool has_checksums() const { return has_checksums_; }
 
  private:

@@ -53,7 +53,8 @@ class SafetensorsFile {
   std::size_t size() const { return content_.size(); }
 
  private:
-  /// Without gaps and overlaps, as the format's reference implementation asks. Throws `Error` otherwise.
+  /// Checks that there are no gaps and overlaps, as the format's reference implementation asks. Throws `Error`
+  /// otherwise.
   void check_every_byte_is_one_tensors(std::span<const std::byte> data) const;
 
   std::string name_;

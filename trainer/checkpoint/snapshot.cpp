@@ -124,7 +124,7 @@ class Taker {
     add_numbers(name, seen(on_device), {static_cast<std::int64_t>(on_device.size()) / number_bytes()});
   }
 
-  /// As passes read them.
+  /// Adds a version as passes read it.
   void add_version(const std::string& name, const Block& block) {
     if (numbers_ != NumberType::kBFloat16) return add_numbers(name, block.span());
     snapshot_.tensors.push_back({name, "BF16", {block.bytes() / 2}, seen(block.span())});
@@ -363,7 +363,7 @@ class Restorer {
   std::uint32_t holder_number(const JsonValue& value) const {
     return static_cast<std::uint32_t>(value.integer(0, static_cast<std::int64_t>(program().holders.size()) - 1));
   }
-  /// Null where the device belongs to another process, which takes what is its own.
+  /// Returns the worker, or null where the device belongs to another process, which takes what is its own.
   DeviceWorker* worker_at(DeviceId device) const { return run_.workers()[index(device)].get(); }
   DeviceWorker* worker_of(std::uint32_t holder) const { return worker_at(program().holders[holder].device); }
 

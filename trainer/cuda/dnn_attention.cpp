@@ -30,7 +30,7 @@ constexpr std::size_t kBackwardLogSums = 5;
 
 void* without_const(const void* address) { return const_cast<void*>(address); }
 
-/// In the order of `attention_graph`.
+/// Lists the memory in the order of `attention_graph`.
 std::vector<void*> memory_of(const Forward& of) {
   return {without_const(of.queries.rows), without_const(of.keys.rows), without_const(of.values.rows), of.attended.rows,
           of.log_sums};

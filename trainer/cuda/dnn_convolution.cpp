@@ -24,7 +24,7 @@ namespace {
 using Call = kernels::ConvolutionCall<kernels::BFloat16>;
 using kernels::ConvolutionPass;
 
-/// In the order of `convolution_graph`. `filter_grad`: where that of filters goes.
+/// Lists the memory in the order of `convolution_graph`. `filter_grad`: where that of filters goes.
 std::array<void*, 3> memory_of(const Call& call, void* filter_grad) {
   const auto in = [](const kernels::BFloat16* numbers) -> void* { return const_cast<kernels::BFloat16*>(numbers); };
   switch (call.pass) {

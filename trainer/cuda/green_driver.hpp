@@ -18,7 +18,7 @@ struct GreenDriver {
   PFN_cuGreenCtxStreamCreate_v12050 create_stream = nullptr;
   PFN_cuStreamDestroy_v4000 destroy_stream = nullptr;
 
-  /// False where the driver is too old, or is not there.
+  /// Returns false where the driver is too old, or is not there.
   bool complete() const {
     return device_resource != nullptr && split != nullptr && describe != nullptr && create != nullptr &&
            destroy != nullptr && context_resource != nullptr && create_stream != nullptr && destroy_stream != nullptr;

@@ -21,7 +21,7 @@ class GreenPartition {
 
   /// Returns a stream of virtual device `part`, or of the copies. `priority` as CUDA counts it: less is sooner.
   CUstream make_stream(int part, int priority);
-  /// As the driver says; of the copies with `kCopies`.
+  /// Returns the multiprocessors as the driver says; those of the copies with `kCopies`.
   int sms(int part) const;
 
  private:

@@ -16,7 +16,7 @@ void find(void* library, const char* name, F& function) {
   if (function == nullptr) throw Error(std::string("cuBLASLt: has no function ") + name);
 }
 
-/// Where the loader looks, then where the toolkit is, if the loader does not know it.
+/// Opens the library where the loader looks, then where the toolkit is.
 void* open_library() {
   const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
   std::string why;

@@ -202,7 +202,7 @@ const char* text_of(const MatrixProduct& of, Epilogue epilogue) {
 /// Values of which rows begin at multiples of 16 bytes.
 constexpr std::int64_t kPacked = 16;
 
-/// As the library counts: by columns.
+/// Describes a product as the library counts: by columns.
 ProductKey table_key(const MatrixProduct& of, int sms) {
   std::uint32_t alignment = 16;
   const auto look_at = [&](const void* data, std::int64_t stride, NumberKind kind) {

@@ -15,7 +15,7 @@ struct SeenMultiprocessors {
   int group = 0;
 };
 
-/// On how many multiprocessors some block of the part has run.
+/// Returns on how many multiprocessors some block of the part has run.
 std::int64_t used_multiprocessors(const SeenMultiprocessors& part);
 
 /// Returns what is wrong with a partition: a part that runs elsewhere than on its own multiprocessors, or shares them.

@@ -91,7 +91,7 @@ class ProductTable {
   /// Hash of the text: distinguishes runs that used different tables.
   std::uint64_t hash() const;
 
-  /// From a file, if there is one; `save` writes it when there is anything that it does not have.
+  /// Loads a file, if there is one; `save` writes it when there is anything that it does not have.
   void load(const std::filesystem::path& path);
   void save(const std::filesystem::path& path);
 

@@ -71,7 +71,7 @@ class DeviceQueue {
   /// After `StreamMachine::synchronize`: the times of the units since `begin_part`, by `clock`, and the losses.
   void finish_part(const RunClock& clock, RunTimes& times);
   std::vector<NotedLoss> take_losses();
-  /// For a part that makes no progress: the first unit that has not ended.
+  /// Returns the first unit that has not ended, for a part that makes no progress.
   std::optional<InstrIndex> stuck_at() const;
 
  private:

@@ -2,7 +2,7 @@
 
 namespace plumb {
 
-/// On the last stage: for what the teacher makes, until the F of its microbatch.
+/// Makes room on the last stage for what the teacher makes, until the F of its microbatch.
 void DeviceWorker::make_room_for_teacher(const RunningPart& running) {
   const std::int64_t bytes = holders_.at(running.key.holder).layout().memory.logit_bytes;
   if (bytes > 0) add_value(teacher_value(plan_.program, running.key), bytes);

@@ -432,7 +432,8 @@ void DeviceWorker::end_part(InstrIndex at, const RunningPart& running) {
   if (plan_.program.forward_only) forget_forward(running.key);
 }
 
-/// Without backwards nothing of a forward remains, but the keys of a sequence slice until the last slice is through.
+/// Frees what remains of a forward without backwards: nothing, but the keys of a sequence slice until the last slice is
+/// through.
 void DeviceWorker::forget_forward(StashKey last) {
   const PartTable& parts = plan_.program.parts;
   const auto slices = static_cast<std::int16_t>(parts.slices(static_cast<std::size_t>(last.microbatch)));

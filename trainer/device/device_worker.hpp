@@ -29,7 +29,7 @@ class DeviceWorker {
   /// What stands just before the next instr: frees what was sent, posts receives. The next `step` does it otherwise.
   void prepare();
   bool is_prepared() const { return prepared_; }
-  /// At the end of the lane: frees what was sent last. `step` does it, unless there is a queue.
+  /// Ends the lane: frees what was sent last. `step` does it, unless there is a queue.
   void end_lane();
   /// Runs the next instr (an overlapped pair is one): frees what was sent, posts receives, waits, computes, sends.
   void step();
@@ -48,7 +48,7 @@ class DeviceWorker {
   const std::optional<PendingReruns>& pending_reruns() const { return pending_reruns_; }
   bool must_rerun() const;
   void rerun_forwards();
-  /// With a queue: everything is done, and the times of the memory are known.
+  /// Notes the times of the memory of a device with a queue; everything is done.
   void note_times();
   /// Back to the beginning of the document. `first_microbatch`: number of its first microbatch in the whole run.
   void start_document(std::int64_t first_microbatch);
@@ -59,7 +59,7 @@ class DeviceWorker {
 
   DeviceId device() const { return device_; }
   const RunPlan& plan() const { return plan_; }
-  /// For checkpoints: what is there; for restoring, the position, and blocks brought to life to be filled in.
+  /// Returns what is there, for checkpoints; for restoring, the position, and blocks brought to life to be filled in.
   LiveBuffers& live() { return live_; }
   void restore(InstrIndex position, std::int64_t first_microbatch);
   StageStash& add_stash(const StashKey& key);

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// As numbers of T, one after the other.
+/// Returns the weights as numbers of T, one after the other.
 template <class T>
 std::vector<std::byte> values_of(const RunPlan& plan, const StageLayout& layout) {
   const std::span<const ParameterFacts> parameters(layout.frozen);

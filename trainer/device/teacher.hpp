@@ -24,7 +24,7 @@ class Teacher {
   /// Becomes the teacher of `update` of the whole run, if it is an earlier one's; `student`: the newest weights.
   void follow(std::int64_t update, StageBackend& arithmetic, const std::byte* student);
   const std::byte* weights() const { return weights_; }
-  /// For checkpoints: the update whose teacher it is.
+  /// Returns the update whose teacher it is, for checkpoints.
   std::int64_t* update() { return &update_; }
 
  private:

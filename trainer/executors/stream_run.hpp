@@ -32,7 +32,7 @@ class StreamRun {
   bool is_posted(std::uint32_t transfer) const { return messages_.is_posted(transfer); }
   std::string description() const;
 
-  /// With several processes and links: in all of them, once, before anything runs.
+  /// Connects the links of several processes: called in all of them, once, before anything runs.
   void connect();
   /// Call these around every part of the run, in which the devices go from `positions` to `limits`. `finish` waits for
   /// all work, and fills in times by `clock`, and losses.

@@ -62,7 +62,7 @@ class Rounds {
     return true;
   }
 
-  /// At a cut a receiver may never come to the post: then the sender puts its message aside.
+  /// Lets a sender put its message aside at a cut, where a receiver may never come to the post.
   bool force_one() {
     for (std::size_t device = 0; device < part_.workers.size(); ++device) {
       if (is_at_limit(device) || part_.workers[device]->is_prepared()) continue;

@@ -13,7 +13,7 @@ class Random {
   std::uint64_t next();
   double uniform();  ///< in [0, 1)
   double normal();   ///< mean 0, deviation 1 (Box and Muller)
-  /// In [0, bound), without bias. `bound` > 0.
+  /// Returns a number in [0, bound), without bias. `bound` > 0.
   std::uint64_t below(std::uint64_t bound);
 
  private:

@@ -32,8 +32,8 @@ class LinkMessages {
   LinkMessages& operator=(const LinkMessages&) = delete;
   ~LinkMessages();
 
-  /// In all processes, once: connects the links, and sends a first message over each, because NCCL makes the connection
-  /// with it and blocks the host until the other host does so, too.
+  /// Connects the links (in all processes, once), and sends a first message over each, because NCCL makes the
+  /// connection with it and blocks the host until the other host does so, too.
   void connect(ProcessGroup& group);
 
   /// The devices go from the instrs `begin` on to `end`.
@@ -42,11 +42,11 @@ class LinkMessages {
   void finish_part(const RunClock& clock, RunTimes& times);
   void forget();
 
-  /// False when the message goes through the hosts.
+  /// Returns false when the message goes through the hosts.
   bool send(std::uint32_t transfer, std::span<const Block> message);
   bool await_sent(std::uint32_t transfer);
   void post(std::uint32_t transfer, std::span<const Block> slots);
-  /// False when the message comes, or was sent again, through the hosts; it may be written to the slots then.
+  /// Returns false when the message comes, or was sent again, through the hosts; it may be written to the slots then.
   bool await(std::uint32_t transfer, TransferTimes& times);
   bool take(std::uint32_t transfer);
   /// The message was sent again through the hosts.

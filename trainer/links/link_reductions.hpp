@@ -43,7 +43,7 @@ class LinkReductions {
   void finish_part(const RunClock& clock, std::vector<Ticks>& ends);
   void forget();
 
-  /// False when the reduction goes through the hosts.
+  /// Returns false when the reduction goes through the hosts.
   bool join(std::uint32_t collective, std::size_t member, Pieces part);
   bool await(std::uint32_t collective);
   bool collect(std::uint32_t collective, Pieces sum);

@@ -44,7 +44,7 @@ class NcclLinks {
   const std::vector<std::uint32_t>& channels() const { return channels_; }
   bool sends(std::uint32_t channel) const;
 
-  /// In all processes: senders make the ids of their links, and send them to their receivers.
+  /// Exchanges names in all processes: senders make the ids of their links, and send them to their receivers.
   void exchange_names(ProcessGroup& group);
   /// Both ends of a link, those of all links in the same order (or at once). The GPU is the one that CUDA calls of this
   /// thread are for.

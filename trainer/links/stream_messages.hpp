@@ -37,7 +37,7 @@ class StreamMessages {
   /// Returns whether the receive is posted, so that the sender needs no staging buffer.
   bool is_posted(std::uint32_t transfer) const;
   void await_sent(std::uint32_t transfer);
-  /// False when the message has not been sent.
+  /// Returns false when the message has not been sent.
   bool await(std::uint32_t transfer);
   /// Gives the slots to the consumer. False when the message has to come from the mailbox.
   bool take(std::uint32_t transfer);

@@ -78,7 +78,7 @@ std::byte* Arena::take_storage(std::int64_t storage) {
   return data;
 }
 
-/// Its own while it has blocks; else the first one that is all back.
+/// Returns the lane of a microbatch: its own while it has blocks; else the first one that is all back.
 std::int32_t Arena::lane_of(std::int32_t microbatch) {
   const auto is_own = [&](const Lane& lane) { return lane.blocks > 0 && lane.microbatch == microbatch; };
   auto lane = std::ranges::find_if(lanes_, is_own);

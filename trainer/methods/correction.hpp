@@ -82,7 +82,7 @@ class Correction {
   /// SYNC_WEIGHTS: fills `values` to be summed over the holders, or takes the sum. False when the method does not take
   /// part; the weights become their mean then.
   virtual bool exchange(Exchange, std::span<std::byte> /*values*/, const CorrectedHolder&) { return false; }
-  /// For checkpoints: what it remembers besides its buffers, in this order; all 0 at the beginning.
+  /// Returns, for checkpoints, what it remembers besides its buffers, in this order; all 0 at the beginning.
   virtual std::vector<std::int64_t*> notes() { return {}; }
 };
 

@@ -10,8 +10,9 @@ enum class MomentScale : std::uint8_t {
   kConstants,  ///< 1 - beta (XPipe)
 };
 
-/// Where the weights would be after `steps` more of the optimizer's last steps: w - rate steps v (SGD with momentum),
-/// w - rate steps m / (sqrt(s) + epsilon), with corrected moments (Adam, AdamW; without decay). Written to `to`.
+/// Computes where the weights would be after `steps` more of the optimizer's last steps: w - rate steps v (SGD with
+/// momentum), w - rate steps m / (sqrt(s) + epsilon), with corrected moments (Adam, AdamW; without decay). Written to
+/// `to`.
 void predict(std::byte* to, double steps, const CorrectedHolder& holder, const OptimizerOptions& optimizer,
              MomentScale scale = MomentScale::kPowers);
 

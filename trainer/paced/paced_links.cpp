@@ -16,7 +16,7 @@ std::chrono::steady_clock::time_point steady_time(std::int64_t ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
 }
 
-/// By channel: the first channel between the same two devices, in either direction.
+/// Returns, by channel, the first channel between the same two devices, in either direction.
 std::vector<std::uint32_t> pairs_of(const std::vector<Channel>& channels) {
   std::vector<std::uint32_t> pairs;
   for (std::uint32_t c = 0; c < channels.size(); ++c) {

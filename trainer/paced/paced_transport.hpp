@@ -64,7 +64,7 @@ class PacedTransport : public Transport {
   std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override {
     return inner_.published(holder, update);
   }
-  /// Nothing was computed, so there is nothing to add up: what counts is that all members have joined.
+  /// Joins without adding up, since nothing was computed: what counts is that all members have joined.
   void join(std::uint32_t collective, std::size_t member, Pieces) override { inner_.join(collective, member, {}); }
   void collect(std::uint32_t collective, Pieces) override { inner_.collect(collective, {}); }
   void await_instr(DeviceId device, InstrIndex instr) override { inner_.await_instr(device, instr); }

@@ -41,7 +41,7 @@ class ValidationPlan {
   ValidationPlan(const Program& program, const TrainOptions& options);
 
   bool any() const { return !windows_.empty(); }
-  /// By stage: the holder whose norm a U or V knows, `kNobody` where it knows no norm.
+  /// Returns, by stage, the holder whose norm a U or V knows, `kNobody` where it knows no norm.
   std::span<const std::uint32_t> known(InstrIndex at) const { return known_.at(at); }
 
   struct Window {

@@ -44,7 +44,7 @@ class ProcessGroup {
   class Sink {
    public:
     virtual ~Sink() = default;
-    /// From the receiving thread; one packet after another, in order per sender.
+    /// Takes one packet after another from the receiving thread, in order per sender.
     virtual void deliver(std::span<const std::byte> data) = 0;
     /// No more data will come.
     virtual void stop() = 0;
@@ -69,7 +69,7 @@ class ProcessGroup {
 
   /// Data of this round for another process. Thread-safe.
   void send(std::size_t to, std::span<const std::byte> data);
-  /// From now on, until the exchange that ends the round, `sink` gets its data, beginning with what has arrived
+  /// Hands the round's data to `sink` until the exchange that ends it, beginning with what has arrived
   /// already.
   void open(Sink& sink);
   void close();

@@ -27,7 +27,7 @@ class ProfileSamples {
   /// Microbatches between forward and backward at most, by stage.
   void set_in_flight(std::vector<std::int64_t> in_flight) { in_flight_ = std::move(in_flight); }
 
-  /// From the end of a message to the start of what waited for it.
+  /// Returns the time from the end of a message to the start of what waited for it.
   Measured hand_over() const;
   std::vector<ProfiledTimes> stages(const Partition& partition) const;
 

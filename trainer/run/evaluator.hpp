@@ -45,8 +45,8 @@ class Evaluator {
     return counts;
   }
 
-  /// By row: the class with the largest logit. `targets` of `ids` must be classes, of whatever kind. A head leaves
-  /// (softmax - one at the target) / loss_tokens behind, from which the largest is read.
+  /// Returns, by row, the class with the largest logit. `targets` of `ids` must be classes, of whatever kind. A head
+  /// leaves (softmax - one at the target) / loss_tokens behind, from which the largest is read.
   std::vector<std::int32_t> predictions(const MicrobatchIds& ids) {
     StageStash stash(layout_, arena_);
     double loss = 0;

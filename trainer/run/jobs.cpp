@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-/// By microbatch of the document: the job that it belongs to.
+/// Returns, by microbatch of the document, the job that it belongs to.
 std::vector<std::size_t> jobs_of_microbatches(const RunPlan& plan) {
   std::vector<std::size_t> jobs(static_cast<std::size_t>(plan.program.num_microbatches), 0);
   for (InstrIndex at = 0; at < plan.program.size(); ++at) {

@@ -28,7 +28,7 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
   ~TrainingRun();
 
-  /// With several processes: in all of them, before anything runs.
+  /// Connects several processes: called in all of them, before anything runs.
   void connect();
   const RunPlan& plan() const { return plan_; }
   /// Returns how many times the document is run, and the number of the current time.
@@ -43,11 +43,11 @@ class TrainingRun {
   /// Every device has reached `positions` already.
   bool has_passed(std::span<const InstrIndex> positions) const;
 
-  /// By device; null for those of other processes.
+  /// Returns the workers by device; null for those of other processes.
   std::span<const std::unique_ptr<DeviceWorker>> workers() const { return workers_; }
   /// Returns the positions of all devices.
   std::span<const InstrIndex> positions() const { return positions_; }
-  /// Null when all devices are here.
+  /// Returns the group of processes, or null when all devices are here.
   ProcessGroup* processes() const { return plan_.options.execution.processes; }
   /// Returns the messages and reductions that cross the cut where the run stands.
   Mailbox::Contents under_way() { return streams_ ? streams_->contents() : mailbox_.contents(); }

@@ -50,7 +50,8 @@ class StageBackend {
   virtual void update(const UpdateStep& step, const HolderBlocks& blocks) = 0;
   // For corrections: arithmetic on blocks as large as the weights.
   virtual void copy(std::byte* to, const std::byte* from) = 0;
-  /// As many blocks as the operation works on, in the order that it names; only those that it writes change.
+  /// Applies an operation to as many blocks as it works on, in the order that it names; only those that it writes
+  /// change.
   virtual void apply(const Elementwise& operation, std::initializer_list<const std::byte*> blocks) = 0;
   /// Sum of the products of two blocks' numbers, by parameter.
   virtual std::vector<double> products(const std::byte* a, const std::byte* b) = 0;

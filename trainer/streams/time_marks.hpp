@@ -24,7 +24,7 @@ class TimeMarks {
   /// Returns the moment at which all work issued to `stream` so far is done.
   MarkId mark(StreamId stream);
   bool is_done(MarkId mark);
-  /// By `RunClock::steady_ns`. The mark is done.
+  /// Returns the time of the mark on `RunClock::steady_ns`. Requires `is_done(mark)`.
   std::int64_t time_ns(MarkId mark);
   /// A new part begins: marks given out earlier are invalid.
   void restart();

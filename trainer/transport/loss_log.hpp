@@ -46,7 +46,7 @@ class LossLog {
     if (missing_[update] == 0 && on_update_) on_update_(static_cast<std::int64_t>(update), mean(update));
   }
 
-  /// From now on losses are handed to `pass_on` instead of being kept here.
+  /// Hands losses to `pass_on` from now on instead of keeping them here.
   void pass_on(std::function<void(const NotedLoss&)> pass_on) { pass_on_ = std::move(pass_on); }
 
   /// Returns the mean loss of the first updates, as far as the losses of all their microbatches are known.
@@ -64,7 +64,7 @@ class LossLog {
     return sum;
   }
 
-  /// For checkpoints.
+  /// Returns all losses, for checkpoints.
   const std::vector<std::optional<double>>& losses() const { return losses_; }
   void restore(std::size_t at, double loss) {
     losses_[at] = loss;

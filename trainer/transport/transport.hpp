@@ -37,7 +37,8 @@ class Transport {
   virtual void send_again(std::uint32_t transfer, std::span<const std::byte> message) = 0;
   /// Waits until the message was sent again.
   virtual void await_again(std::uint32_t transfer) = 0;
-  /// As `take`; false when there is no further message, because the first one was the new one already.
+  /// Takes the message as `take` does; returns false when there is no further message, because the first one was the
+  /// new one already.
   virtual bool take_again(std::uint32_t transfer, std::span<std::byte> slot) = 0;
 
   /// Publishes a small note about an update of a holder to all devices (the norms of its gradients).

@@ -35,7 +35,7 @@ std::vector<double> place_prices(const Cluster& cluster, const Parallelism& job,
   return prices;
 }
 
-/// At the speed that is given instead of that of the cluster's link, too.
+/// Prices copies to the host, also at a speed that is given instead of that of the cluster's link.
 void price_host_copies(PricedStages& stages, double host_bytes_per_s) {
   if (host_bytes_per_s <= 0) return;
   StageCosts& costs = stages.costs;

@@ -25,6 +25,7 @@ void add_passes(const LayerLeast::Passes& passes, std::vector<double>& times) {
   for (const Ticks ticks : {passes.f, passes.b, passes.i, passes.w}) times.push_back(static_cast<double>(ticks));
 }
 
+/// Collects all figures of the layers: times alone, paired and least, and bytes, in one order for all degrees.
 OfDegree of_degree(const PlanJob& job, const Parallelism& parallelism, const Partition& finest) {
   OfDegree of{.layers = priced_layers(job, parallelism, finest, 1)};
   if (!of.layers.least) throw Error("plan: unlike tensor degrees: expected layers with known prices");
@@ -49,8 +50,8 @@ OfDegree of_degree(const PlanJob& job, const Parallelism& parallelism, const Par
   return of;
 }
 
-/// Returns the largest factor by which a figure is smaller than that of `reference`, a little more than that: rounded
-/// times are none of the reference's own. 1 for the reference.
+/// Returns t_p or m_p: the largest factor by which a figure is smaller than that of `reference`, and a little more,
+/// since times are rounded. 1 for the reference itself.
 double factor_of(const std::vector<double>& reference, const std::vector<double>& figures) {
   constexpr double kWhereNothing = 1e6;
   if (reference == figures) return 1;
@@ -75,7 +76,7 @@ PricedStages whole_network(const PricedStages& layers, bool paired) {
   return whole;
 }
 
-/// Messages of the most ranks, which are the smallest.
+/// Takes the messages of the most ranks, which are the smallest.
 void take_messages(const PricedStages& of, PricedStages& layers) {
   for (std::size_t k = 0; k < layers.costs.memory.size(); ++k) {
     StageMemory& memory = layers.costs.memory[k];
@@ -85,7 +86,7 @@ void take_messages(const PricedStages& of, PricedStages& layers) {
   }
 }
 
-/// An update of a layer alone takes no less than what the layer adds to any.
+/// Lowers the updates of layers alone to what each layer adds to any update.
 void take_least_updates(PricedStages& layers) {
   for (std::size_t k = 0; k < layers.costs.times.size(); ++k) {
     layers.costs.times[k].u = std::min(layers.costs.times[k].u, (*layers.least)[k].u);
@@ -115,6 +116,7 @@ OptimisticMachine optimistic_machine(const PlanJob& job, const Parallelism& para
   }
   const auto places = static_cast<std::int32_t>(parallelism.tensor_by_place.size());
   PricedStages machine = job.price(parallelism, Partition{{0, job.num_layers}}, places, {.places = {0}});
+  // The reference that gives the least machine gives the best bounds.
   const auto slower = [&](const auto& a, const auto& b) {
     return together(degrees, parallelism, machine, a.first) < together(degrees, parallelism, machine, b.first);
   };

@@ -24,13 +24,19 @@ struct OptimisticMachine {
   std::vector<double> memory_scale{};
 };
 
-/// The prices of one of the degrees of `parallelism` are those of all places. A place of another degree is faster by
-/// the largest factor by which anything that a layer takes or adds at least is faster there, and has as much more room
-/// as the largest factor by which anything that a layer needs is smaller. So
-///     time of a stage on its place >= sum over its layers of `least` of that place's degree
-///                                  >= sum of `least` of this degree / (speed of the place x its factor),
-/// and bounds and balanced cuts that know only places of unlike speed and memory hold. Of the degrees that one is taken
-/// by which all places together are slowest. Throws what pricing throws.
+/// Makes the machine. Throws what pricing throws.
+///
+/// Write s_p for the speed of place p, R_p for its room, d_p for its degree, and r for the degree whose prices all
+/// places get. a_k(d) is any time that layer k takes or adds at least with degree d, b_k(d) any bytes that it needs.
+///
+/// 1. *Time.* Let t_p be the largest a_k(r) / a_k(d_p). A stage on p takes at least the sum of a_k(d_p) / s_p over its
+///    layers, which is at least the sum of a_k(r) / (s_p t_p).
+/// 2. *Memory.* Let m_p be the largest b_k(r) / b_k(d_p). A stage on p needs at least the sum of b_k(d_p), which is at
+///    least the sum of b_k(r) / m_p. So it fits only if the sum of b_k(r) is at most R_p m_p.
+/// 3. *Machine.* Places of speed s_p t_p and room R_p m_p with the prices of r are no slower and no smaller than the
+///    real ones. So bounds and balanced cuts hold that know only places of unlike speed and memory.
+///
+/// Messages are the smallest of all degrees. r is the degree that makes the sum of all s_p t_p smallest.
 OptimisticMachine optimistic_machine(const PlanJob& job, const Parallelism& parallelism);
 
 }  // namespace plumb

@@ -104,7 +104,7 @@ bool read_annotation(std::string_view name, Action& action) {
   return !name.empty() && read_action(name, action).empty();
 }
 
-/// To the kernels that the calls launched; calls that launched none are left out.
+/// Moves calls to the kernels that they launched; calls that launched none are left out.
 void move_calls(const KernelTimes& kernels, std::vector<TracedAction>& calls) {
   std::erase_if(calls, [&](TracedAction& call) {
     const auto extent = kernels.messages(call.begin_ns, call.end_ns);
@@ -160,7 +160,7 @@ void check_launches(const KernelTimes& kernels, const RankRun& run) {
   }
 }
 
-/// To the kernels that the ranges launched, on any thread.
+/// Moves work to the kernels that its ranges launched, on any thread.
 void move_work(const KernelTimes& kernels, RankRun& run) {
   ReceivedValues received(run.messages);
   std::int64_t before_ns = std::numeric_limits<std::int64_t>::min();

@@ -26,11 +26,11 @@ class HostRanges {
   /// Returns the end of the last wait that ends from `from` to `to`; `from` where none does.
   std::int64_t last_wait(std::int64_t from, std::int64_t to) const;
 
-  /// Where the halves of an overlapped pair inside [begin, end] meet: the end of the first half's last operator, and
-  /// the begin of the backward, after the waits before it.
+  /// Returns where the halves of an overlapped pair inside [begin, end] meet: the end of the first half's last
+  /// operator, and the begin of the backward, after the waits before it.
   std::pair<std::int64_t, std::int64_t> meeting(std::int64_t begin, std::int64_t end) const;
 
-  /// For how long of [begin, end] some operator ran.
+  /// Returns for how long of [begin, end] some operator ran.
   std::int64_t operator_time(std::int64_t begin, std::int64_t end) const;
 
   /// Returns the begin of the first operator in [begin, end]; `end` where there is none.

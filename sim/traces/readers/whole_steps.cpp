@@ -92,8 +92,8 @@ class StepCounter {
   std::int32_t least() const { return least_; }
   std::int32_t most() const { return most_; }
 
-  /// Nothing where actions of whole microbatches are there once more, so that only another rank can tell. Throws
-  /// `Error` where no cut explains the counts.
+  /// Returns nothing where actions of whole microbatches are there once more, so that only another rank can tell.
+  /// Throws `Error` where no cut explains the counts.
   std::optional<CutSide> cut() const {
     bool begin = false;
     bool end = false;

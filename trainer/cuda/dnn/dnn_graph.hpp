@@ -58,7 +58,7 @@ struct DnnStep {
 /// Operations of cuDNN, put together one by one, that a plan does in one go.
 class DnnGraph {
  public:
-  /// In memory, at a multiple of 16 bytes.
+  /// Adds a tensor in memory, at a multiple of 16 bytes.
   DnnTensor in_memory(cudnnDataType_t type, const DnnDims& sizes, const DnnDims& strides);
   DnnTensor between(cudnnDataType_t type, const DnnDims& sizes, const DnnDims& strides);
   DnnTensor between(cudnnDataType_t type, const DnnDims& sizes) { return between(type, sizes, packed(sizes)); }
@@ -99,7 +99,7 @@ class DnnGraph {
     std::array<std::byte, 4> bytes;
   };
   const std::deque<Number>& numbers() const { return numbers_; }
-  /// In the order in which they were added.
+  /// Returns the steps in the order in which they were added.
   const std::vector<DnnStep>& steps() const { return steps_; }
 
  private:

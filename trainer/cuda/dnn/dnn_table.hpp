@@ -48,7 +48,7 @@ class DnnTable {
   std::string text() const;
   /// Throws `Error` (with `name` and the line) for a text that is none, or that is for another library or GPU.
   void read(std::string_view text, const std::string& name);
-  /// From a file, if there is one; `save` writes it when there is anything that it does not have.
+  /// Loads a file, if there is one; `save` writes it when there is anything that it does not have.
   void load(const std::filesystem::path& path);
   void save(const std::filesystem::path& path);
 
