@@ -394,8 +394,7 @@ void PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare
     answer_.front = search_front(question_.job, question_.ranges, fewer, answer_.front);
   }
   if (!asked_.job.planners.empty()) {
-    answer_.planner_ns =
-        planner_steps(planner_seeds(question_.job, question_.ranges, watch.stop), question_.job.price);
+    answer_.planner_ns = planner_steps(planner_seeds(question_.job, question_.ranges, watch.stop), question_.job.price);
   }
   if (!answer_.best.empty()) best_ = simulate_plan(answer_.best.front().plan, question_.job.price);
 }

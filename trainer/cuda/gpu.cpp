@@ -91,7 +91,8 @@ cudaError_t Gpu::wait_for_streams() const {
 
 void Gpu::activate() const { PLUMB_CUDA_CALL(cudaSetDevice(number_)); }
 
-/// Gives up parts: all streams share the multiprocessors. Matrix products are told how many multiprocessors they may use.
+/// Gives up parts: all streams share the multiprocessors. Matrix products are told how many multiprocessors they may
+/// use.
 void Gpu::share_all(const StreamOptions& options, const std::string& reason) {
   cudaGetLastError();
   partition_.reset();

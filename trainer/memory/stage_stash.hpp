@@ -79,8 +79,8 @@ class StageStash {
   StageBlocks blocks();
   const StageLayout& layout() const { return *layout_; }
 
-  /// Returns, for checkpoints between two actions, the storage of a block, empty when it is not alive; `revive` brings a
-  /// block of a new stash to life as F or I would have left it, for its bytes to be filled in.
+  /// Returns, for checkpoints between two actions, the storage of a block, empty when it is not alive; `revive` brings
+  /// a block of a new stash to life as F or I would have left it, for its bytes to be filled in.
   std::span<std::byte> storage(StageBlock which);
   std::span<std::byte> revive(StageBlock which);
   /// Frees a block whose bytes are kept elsewhere.
