@@ -554,6 +554,17 @@ void check_complete(const PlanSearchArguments& arguments) {
               " missing, expected all of: plan --network llama3-70b --cluster h100-8x8 --batch 128");
 }
 
+/// Sets what a device may hold and how fast it reaches its host.
+void set_limits(const PlanSearchArguments& arguments, PricingLimits& limits) {
+  if (!arguments.memory_limit.empty()) {
+    limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");
+    if (limits.memory_bytes == 0) throw Error("plan: --memory-limit: nothing fits in 0 bytes, expected bytes above 0");
+  }
+  if (!arguments.host_bandwidth.empty()) {
+    limits.host_bytes_per_s = static_cast<double>(parse_bytes(arguments.host_bandwidth, "plan: --host-bandwidth"));
+  }
+}
+
 }  // namespace
 
 PlanQuestion plan_question(const PlanSearchArguments& arguments) {
@@ -576,15 +587,7 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   if (!arguments.rates.empty()) {
     question.rates = kernel_rates_from_json(read_text_file(arguments.rates, kKernelRatesFile), arguments.rates);
   }
-  if (!arguments.memory_limit.empty()) {
-    question.limits.memory_bytes = parse_bytes(arguments.memory_limit, "plan: --memory-limit");
-    if (question.limits.memory_bytes == 0)
-      throw Error("plan: --memory-limit: nothing fits in 0 bytes, expected bytes above 0");
-  }
-  if (!arguments.host_bandwidth.empty()) {
-    question.limits.host_bytes_per_s =
-        static_cast<double>(parse_bytes(arguments.host_bandwidth, "plan: --host-bandwidth"));
-  }
+  set_limits(arguments, question.limits);
   question.job.num_layers = question.network.layers.size();
   question.job.num_devices = static_cast<std::int64_t>(question.cluster.devices.size());
   question.job.batch = *arguments.batch;
