@@ -67,13 +67,21 @@ class FrameReader {
       if (!option.words.empty()) {
         const std::vector<std::string_view> words(option.words.begin(), option.words.end());
         const std::string chosen = choice(file_, params_, option.name, words);
-        frame_.names[option.name] = std::ranges::find(words, chosen) - words.begin();
+        const auto position = std::ranges::find(words, chosen) - words.begin();
+        if (position == std::ssize(words)) refuse_word(option, chosen);
+        frame_.names[option.name] = position;
         for (const std::string& word : option.words) frame_.names[option.name + " is " + word] = word == chosen ? 1 : 0;
         continue;
       }
       const std::int64_t otherwise = whole_value(option.otherwise.text, frame_.names, option.otherwise.where);
       frame_.names[option.name] = whole_number(file_, params_, option.name, otherwise, option.least);
     }
+  }
+
+  [[noreturn]] void refuse_word(const PhaseOption& option, const std::string& found) const {
+    std::string expected;
+    for (const std::string& word : option.words) expected += (expected.empty() ? "" : " or ") + word;
+    throw Error(file_ + ": option " + option.name + ": expected " + expected + ", found '" + found + "'");
   }
 
   void read_slices() {
