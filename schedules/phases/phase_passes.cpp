@@ -8,10 +8,19 @@
 
 namespace plumb {
 
-PhasePasses::PhasePasses(const PhaseFrame& frame, std::int32_t device)
-    : frame_(frame),
-      device_(device),
-      chunks_(static_cast<std::size_t>(frame.copies) * static_cast<std::size_t>(frame.chunks)) {}
+PhasePasses::PhasePasses(const PhaseFrame& frame)
+    : frame_(frame), chunks_(static_cast<std::size_t>(frame.copies) * static_cast<std::size_t>(frame.chunks)) {}
+
+void PhasePasses::begin(std::int32_t device) {
+  device_ = device;
+  left_over_ = 0;
+  for (Chunk& chunk : chunks_) {
+    chunk.taken = {};
+    chunk.recomputed = 0;
+    chunk.kept.clear();
+    chunk.waiting.clear();
+  }
+}
 
 std::optional<Action> PhasePasses::take(const WantedPass& wanted, const std::string& where) {
   std::size_t place = wanted.chunk < 0 ? 0 : frame_.place(wanted.copy, wanted.chunk);
@@ -477,13 +486,14 @@ std::int64_t PhasePasses::microbatch_of(std::int32_t copy, std::int64_t number) 
   if (!frame_.item) return number;
   if (frame_.stride) return frame_.first[static_cast<std::size_t>(copy)] + number * *frame_.stride;
   WholeNames names = frame_.names;
-  names["r"] = copy;
-  names["i"] = number;
-  const std::int64_t microbatch = whole_value(frame_.item.text, names, frame_.item.where);
-  const std::int64_t all = frame_.names.at("m") * (frame_.whole ? frame_.updates : 1);
+  names.set(index(RuleName::kR), copy);
+  names.set(index(RuleName::kI), number);
+  const std::int64_t microbatch = frame_.item.expression.value(names, frame_.item.where);
+  const std::int64_t all = *names.find(index(RuleName::kM)) * (frame_.whole ? frame_.updates : 1);
   if (microbatch >= 0 && microbatch < all) return microbatch;
-  throw Error(frame_.item.where + ": " + frame_.item.text + " is " + std::to_string(microbatch) + " for r " +
-              std::to_string(copy) + ", i " + std::to_string(number) + ", expected 0 to " + std::to_string(all - 1));
+  throw Error(frame_.item.where + ": " + frame_.item.expression.text() + " is " + std::to_string(microbatch) +
+              " for r " + std::to_string(copy) + ", i " + std::to_string(number) + ", expected 0 to " +
+              std::to_string(all - 1));
 }
 
 void PhasePasses::check_all(const std::string& where) const {

@@ -30,7 +30,10 @@ struct WantedPass {
 /// pattern can be skipped.
 class PhasePasses {
  public:
-  PhasePasses(const PhaseFrame& frame, std::int32_t device);
+  explicit PhasePasses(const PhaseFrame& frame);
+
+  /// None has been written.
+  void begin(std::int32_t device);
 
   bool holds(std::int32_t copy, std::int64_t chunk) const { return frame_.stage(copy, chunk, device_) >= 0; }
 
@@ -132,7 +135,7 @@ class PhasePasses {
   std::string name_of(const WantedPass& wanted) const;
 
   const PhaseFrame& frame_;
-  std::int32_t device_;
+  std::int32_t device_ = 0;
   std::vector<Chunk> chunks_;   ///< by copy, then chunk
   std::int64_t left_over_ = 0;  ///< weight gradients that inputs have left so far
 };
