@@ -29,7 +29,7 @@ struct ScheduleSpec {
   bool folds = true;               ///< written with loops: its size does not grow with m
   bool searched = true;            ///< by a plan search that is given no names
   bool copies = true;              ///< takes the option `shares` if it flushes; false where its lists do not allow it
-  Schedule (*make)(const ScheduleParams&) = nullptr;  ///< null: `rules` say it
+  Schedule (*make)(const ScheduleParams&) = nullptr;  ///< null: `rules` say it; callers take `generate`
   const PhaseRules* rules = nullptr;
   std::string_view rules_text = {};  ///< as they are written: FILE.rules
 

@@ -82,16 +82,28 @@ class FrameReader {
         throw Error(option.otherwise.where + ": '" + option.name + "' is taken, expected another name of an option");
       }
       if (!option.words.empty()) {
-        const std::vector<std::string_view> words(option.words.begin(), option.words.end());
-        const std::string chosen = choice(file_, params_, option.name, words);
-        frame_.names.set(option.number, std::ranges::find(words, chosen) - words.begin());
-        for (std::size_t word = 0; word < words.size(); ++word) {
-          frame_.names.set(option.chosen[word], words[word] == chosen ? 1 : 0);
-        }
+        set_word(option);
         continue;
       }
       const std::int64_t otherwise = value_of(option.otherwise, frame_.names);
       frame_.names.set(option.number, whole_number(file_, params_, option.name, otherwise, option.least));
+    }
+  }
+
+  [[noreturn]] void refuse_word(const PhaseOption& option, const std::string& found) const {
+    std::string expected;
+    for (const std::string& word : option.words) expected += (expected.empty() ? "" : " or ") + word;
+    throw Error(file_ + ": option " + option.name + ": expected " + expected + ", found '" + found + "'");
+  }
+
+  void set_word(const PhaseOption& option) {
+    const auto given = params_.options.find(option.name);
+    const auto chosen =
+        given == params_.options.end() ? option.words.begin() : std::ranges::find(option.words, given->second);
+    if (chosen == option.words.end()) refuse_word(option, given->second);
+    frame_.names.set(option.number, chosen - option.words.begin());
+    for (std::size_t word = 0; word < option.words.size(); ++word) {
+      frame_.names.set(option.chosen[word], option.words[word] == *chosen ? 1 : 0);
     }
   }
 

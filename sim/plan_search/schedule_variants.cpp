@@ -53,7 +53,7 @@ Shown shown_by(const ScheduleSpec& spec) {
     return abstract_costs("F=1,I=1,W=1", "", {.num_stages = num_stages});
   };
   try {
-    const Schedule schedule = spec.make(params);
+    const Schedule schedule = generate(spec.name, params);
     shown.sliced = schedule.slices.has_value();
     shown.overlaps = has_pairs(schedule);
     shown.divides_vocabulary = schedule.vocabulary.has_value();

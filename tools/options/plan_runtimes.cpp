@@ -85,7 +85,7 @@ bool csv_holds(const ScheduleSpec& spec) {
   ScheduleParams params{.num_devices = 4, .num_microbatches = 12};  // every schedule accepts this size
   params.costs = [](std::int32_t stages) { return abstract_costs("F=1,I=1,W=1", "", {.num_stages = stages}); };
   try {
-    const Schedule schedule = spec.make(params);
+    const Schedule schedule = generate(spec.name, params);
     if (!schedule.recompute.empty()) return false;
     schedule_to_torch_csv(schedule);
     return true;
