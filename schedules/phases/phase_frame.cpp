@@ -384,7 +384,8 @@ Schedule framed_schedule(const PhaseRules& rules, PhaseFrame& frame, std::string
     if (first > 0) schedule.weights.phases = {{std::min(first, frame.updates), WeightPolicy::kFlush}};
   }
   const PlacedText* methods = chosen_text(rules.methods, frame.names);
-  return methods != nullptr ? with_methods(std::move(schedule), methods->text) : schedule;
+  if (methods != nullptr) return with_methods(std::move(schedule), methods->text);
+  return schedule;
 }
 
 }  // namespace plumb

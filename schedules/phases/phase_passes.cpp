@@ -7,6 +7,16 @@
 #include "schedules/catalogue/list_builder.hpp"
 
 namespace plumb {
+namespace {
+
+/// Runs empty at the ends.
+template <class Runs>
+void drop_empty(Runs& runs) {
+  while (!runs.empty() && runs.front().size() == 0) runs.pop_front();
+  while (!runs.empty() && runs.back().size() == 0) runs.pop_back();
+}
+
+}  // namespace
 
 PhasePasses::PhasePasses(const PhaseFrame& frame)
     : frame_(frame), chunks_(static_cast<std::size_t>(frame.copies) * static_cast<std::size_t>(frame.chunks)) {}
@@ -159,7 +169,7 @@ std::int64_t PhasePasses::weight(const WantedPass& wanted, std::size_t& place, c
     run.since += run.apart;
   }
   --run.count;
-  std::erase_if(chunk.waiting, [](const Waiting& one) { return one.count == 0; });
+  drop_empty(chunk.waiting);
   return number;
 }
 
@@ -426,7 +436,7 @@ void PhasePasses::skip_kept(Chunk& chunk, const Taken& turn, std::int64_t turns,
   } else if (gained > 0) {
     chunk.kept.push_back({next_kept(chunk) - gained, next_kept(chunk)});
   }
-  std::erase_if(chunk.kept, [](const Run& run) { return run.size() == 0; });
+  drop_empty(chunk.kept);
 }
 
 /// Of the newest microbatches, or the first slices of the newest one that are left.
@@ -438,9 +448,10 @@ void PhasePasses::take_newest_slices(Chunk& chunk, std::int64_t count) const {
     const std::int64_t first = std::max(run.begin, (run.end - 1) / frame_.slices * frame_.slices);
     const Run rest{first + count, run.end};
     run.end = first;
+    drop_empty(chunk.kept);
     if (rest.size() > 0) chunk.kept.push_back(rest);
   }
-  std::erase_if(chunk.kept, [](const Run& one) { return one.size() == 0; });
+  drop_empty(chunk.kept);
 }
 
 void PhasePasses::skip(const std::vector<Stand>& before, std::int64_t turns) {
@@ -470,7 +481,7 @@ void PhasePasses::skip(const std::vector<Stand>& before, std::int64_t turns) {
     } else if (turn.inputs > 0) {
       leave_weights(chunk, turn.inputs * turns, turn.inputs == 1 ? all_inputs : 1);
     }
-    std::erase_if(chunk.waiting, [](const Waiting& run) { return run.count == 0; });
+    drop_empty(chunk.waiting);
     chunk.taken.oldest += turn.oldest * turns;
     chunk.taken.newest += turn.newest * turns;
     chunk.taken.inputs += turn.inputs * turns;

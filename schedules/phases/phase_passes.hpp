@@ -108,6 +108,7 @@ class PhasePasses {
     std::int64_t count = 0;
     std::int64_t since = 0;
     std::int64_t apart = 1;
+    std::int64_t size() const { return count; }
   };
   struct Chunk {
     Taken taken;
