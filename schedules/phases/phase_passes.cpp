@@ -24,6 +24,7 @@ PhasePasses::PhasePasses(const PhaseFrame& frame)
 void PhasePasses::begin(std::int32_t device) {
   device_ = device;
   left_over_ = 0;
+  depth_ = 0;
   for (Chunk& chunk : chunks_) {
     chunk.taken = {};
     chunk.recomputed = 0;
@@ -34,6 +35,7 @@ void PhasePasses::begin(std::int32_t device) {
 
 std::optional<Action> PhasePasses::take(const WantedPass& wanted, const std::string& where) {
   std::size_t place = wanted.chunk < 0 ? 0 : frame_.place(wanted.copy, wanted.chunk);
+  if (wanted.chunk >= 0) touch(place);
   std::int64_t number = 0;
   if (wanted.op == Op::kF) {
     number = forward(wanted, chunks_[place], where);
@@ -157,6 +159,7 @@ std::int64_t PhasePasses::weight(const WantedPass& wanted, std::size_t& place, c
       place = one;
     }
   }
+  touch(place);
   Chunk& chunk = chunks_[place];
   if (chunk.waiting.empty()) fail(where, "no input gradient waits for its weight gradient");
   ++chunk.taken.weights;
@@ -210,9 +213,19 @@ PhasePasses::Stand PhasePasses::stand_of(const Chunk& chunk) const {
   return stand;
 }
 
-void PhasePasses::stands(std::vector<Stand>& all) const {
-  all.clear();
-  for (const Chunk& chunk : chunks_) all.push_back(stand_of(chunk));
+void PhasePasses::begin_turn() {
+  if (depth_ == turns_.size()) turns_.push_back({.since = 0, .before = std::vector<Stand>(chunks_.size())});
+  turns_[depth_++].since = ++time_;
+}
+
+void PhasePasses::touch(std::size_t place) {
+  Chunk& chunk = chunks_[place];
+  if (depth_ == 0 || chunk.touched >= turns_[depth_ - 1].since) return;
+  const Stand stand = stand_of(chunk);
+  for (std::size_t turn = depth_; turn > 0 && chunk.touched < turns_[turn - 1].since; --turn) {
+    turns_[turn - 1].before[place] = stand;
+  }
+  chunk.touched = time_;
 }
 
 namespace {
@@ -231,16 +244,25 @@ PhasePasses::Taken operator-(const PhasePasses::Taken& a, const PhasePasses::Tak
 
 }  // namespace
 
+PhasePasses::Taken PhasePasses::taken_in_turn(std::size_t place) const {
+  const Turn& turn = turns_[depth_ - 1];
+  const Chunk& chunk = chunks_[place];
+  return chunk.touched < turn.since ? Taken{} : chunk.taken - turn.before[place].taken;
+}
+
 /// Looks at the chunks after a turn, one after the other.
 class PhasePasses::TurnCheck {
  public:
-  TurnCheck(const PhasePasses& passes, const std::vector<Stand>& before, std::int64_t most)
-      : passes_(passes), frame_(passes.frame_), before_(before), skip_{.turns = most, .advance = {}} {}
+  TurnCheck(const PhasePasses& passes, std::int64_t most)
+      : passes_(passes),
+        frame_(passes.frame_),
+        before_(passes.turns_[passes.depth_ - 1].before),
+        skip_{.turns = most, .advance = {}} {}
 
   Skip check() {
     for (std::size_t place = 0; place < before_.size() && skip_.turns > 0; ++place) {
       const Chunk& chunk = passes_.chunks_[place];
-      const Taken turn = chunk.taken - before_[place].taken;
+      const Taken turn = passes_.taken_in_turn(place);
       if (turn == Taken{}) continue;
       const Stand now = passes_.stand_of(chunk);
       inputs_ += turn.inputs;
@@ -348,7 +370,7 @@ class PhasePasses::TurnCheck {
   bool waiting_elsewhere() const {
     for (std::size_t place = 0; place < before_.size(); ++place) {
       const bool waits = !passes_.chunks_[place].waiting.empty();
-      const Taken turn = passes_.chunks_[place].taken - before_[place].taken;
+      const Taken turn = passes_.taken_in_turn(place);
       if (waits && turn.weights == 0) return true;
       if (turn.inputs > 0 && turn.weights == 0) return true;
     }
@@ -363,7 +385,7 @@ class PhasePasses::TurnCheck {
     std::int64_t each = 0;
     for (std::size_t place = 0; place < before_.size(); ++place) {
       const Chunk& chunk = passes_.chunks_[place];
-      const Taken turn = chunk.taken - before_[place].taken;
+      const Taken turn = passes_.taken_in_turn(place);
       if (turn.weights > 0) {
         oldest = &chunk;
         each = turn.weights;
@@ -416,9 +438,7 @@ class PhasePasses::TurnCheck {
   bool in_slices_ = false;
 };
 
-PhasePasses::Skip PhasePasses::skippable(const std::vector<Stand>& before, std::int64_t most) const {
-  return TurnCheck(*this, before, most).check();
-}
+PhasePasses::Skip PhasePasses::skippable(std::int64_t most) const { return TurnCheck(*this, most).check(); }
 
 /// `gained`: what the forwards of these turns keep.
 void PhasePasses::skip_kept(Chunk& chunk, const Taken& turn, std::int64_t turns, std::int64_t gained) {
@@ -454,14 +474,12 @@ void PhasePasses::take_newest_slices(Chunk& chunk, std::int64_t count) const {
   drop_empty(chunk.kept);
 }
 
-void PhasePasses::skip(const std::vector<Stand>& before, std::int64_t turns) {
+void PhasePasses::skip(std::int64_t turns) {
   std::int64_t all_inputs = 0;
-  for (std::size_t place = 0; place < chunks_.size(); ++place) {
-    all_inputs += chunks_[place].taken.inputs - before[place].taken.inputs;
-  }
+  for (std::size_t place = 0; place < chunks_.size(); ++place) all_inputs += taken_in_turn(place).inputs;
   for (std::size_t place = 0; place < chunks_.size(); ++place) {
     Chunk& chunk = chunks_[place];
-    const Taken turn = chunk.taken - before[place].taken;
+    const Taken turn = taken_in_turn(place);
     if (turn == Taken{}) continue;
     const std::int64_t kept = next_kept(chunk);
     chunk.taken.forwards += turn.forwards * turns;

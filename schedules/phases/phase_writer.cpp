@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +25,14 @@ class ChunkStream {
     std::int64_t run = 0;  ///< passes of this chunk from here on
   };
 
+  /// There are no chunks yet, and no passes.
+  void clear() {
+    taken_ = {};
+    ends_.clear();
+    chunks_.clear();
+    full_ = kEndless;
+    last_run_ = 0;
+  }
   void add(std::int64_t chunk, std::int64_t count) {
     if (count <= 0) return;
     ends_.push_back(period() + count);
@@ -63,12 +69,14 @@ class ChunkStream {
   }
 
  private:
+  static constexpr std::int64_t kEndless = std::int64_t{1} << 62;
+
   static std::size_t kind_of(Op op) { return op == Op::kF ? 0 : is_backward(op) ? 1 : op == Op::kW ? 2 : 3; }
 
   std::array<std::int64_t, 4> taken_{};
   std::vector<std::int64_t> ends_;  ///< of runs
   std::vector<std::int64_t> chunks_;
-  std::int64_t full_ = std::int64_t{1} << 62;
+  std::int64_t full_ = kEndless;
   std::int64_t last_run_ = 0;
 };
 
@@ -98,7 +106,8 @@ class PhaseWriter {
     names_ = frame_.names;
     names_.set(index(RuleName::kD), device);
     passes_.begin(device);
-    streams_.assign(rules_.streams.size(), {});
+    streams_.resize(rules_.streams.size());
+    for (ChunkStream& stream : streams_) stream.clear();
     uneven_ = 0;
     steps_ = 0;
     has_updates_ = false;
@@ -235,7 +244,8 @@ class PhaseWriter {
   }
 
   void take_stream(const PhaseStatement& written) {
-    ChunkStream stream;
+    ChunkStream& stream = streams_[written.number];
+    stream.clear();
     const std::int64_t all = frame_.chunks;
     for (const StreamPart& part : written.parts) {
       const std::int64_t times = value(part.count, written.where);
@@ -249,7 +259,6 @@ class PhaseWriter {
       if (!part.all.empty() && times > 0) stream.end_after(value(part.all, written.where), times);
     }
     if (stream.empty()) throw Error(written.where + ": the stream is empty, expected chunks");
-    streams_[written.number] = std::move(stream);
     ++uneven_;
   }
 
@@ -289,19 +298,26 @@ class PhaseWriter {
     write(turns % period);
   }
 
+  /// Passes that go through the same stream as `pass`.
+  static std::int64_t taking_alike(Passes passes, const PhasePass& pass) {
+    return std::ranges::count_if(passes, [&](const PhasePass& one) {
+      return one.stream == pass.stream && stream_kind(one.op) == stream_kind(pass.op);
+    });
+  }
+
   /// Turns in which all streams go round: where a pattern has several passes, they are one block.
   std::int64_t whole_rounds(Passes passes, const std::string& where, std::int64_t turns) {
     if (passes.size() < 2) return turns;
     std::int64_t period = 0;
     std::int64_t reach = turns;
-    std::map<std::pair<const ChunkStream*, Op>, std::int64_t> each;
-    for (const PhasePass& pass : passes) {
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      const PhasePass& pass = passes[i];
       if (!pass.has_stream() || !pass.count.empty()) return turns;
       ChunkStream& stream = stream_of(pass, where);
       if (period != 0 && stream.period() != period) return turns;
       period = stream.period();
       reach = std::min(reach, stream.full() - stream.taken(pass.op));
-      if (++each[{&stream, stream_kind(pass.op)}] > 1) return turns;
+      if (taking_alike(passes.first(i), pass) > 0) return turns;
     }
     const std::int64_t rounds = std::max<std::int64_t>(reach, 0) / period;
     fold(rounds, where, true, [&] { pieces(passes, where, period); });
@@ -345,12 +361,9 @@ class PhaseWriter {
     std::int64_t chunk = -1;
     if (pass.has_stream()) {
       if (!pass.count.empty()) return 1;
-      const auto with_it = std::ranges::count_if(passes, [&](const PhasePass& one) {
-        return one.stream == pass.stream && stream_kind(one.op) == stream_kind(pass.op);
-      });
       ChunkStream& stream = stream_of(pass, where);
       const ChunkStream::Place place = stream.at(stream.taken(pass.op));
-      turns = place.run / with_it;
+      turns = place.run / taking_alike(passes, pass);
       chunk = place.chunk;
     }
     const bool cut = is_backward(pass.op) && (frame_.update_every > 0 || frame_.recompute.except_last);
@@ -384,38 +397,23 @@ class PhaseWriter {
         continue;
       }
       const ListBuilder::Mark begin = list_.mark();
-      const Depth depth(*this);
-      const std::vector<PhasePasses::Stand>& before = depth.stands;
+      passes_.begin_turn();
       const StreamPlaces streams_before = stream_places();
       const std::uint64_t uneven = uneven_;
       body();
       PhasePasses::Skip skip;
-      if (uneven == uneven_ && !waits_for_half_ && (!whole || returns(before, streams_before))) {
-        skip = passes_.skippable(before, turns - done - 1);
+      if (uneven == uneven_ && !waits_for_half_ && (!whole || returns(streams_before))) {
+        skip = passes_.skippable(turns - done - 1);
       }
       if (skip.turns > 0) {
-        passes_.skip(before, skip.turns);
+        passes_.skip(skip.turns);
         move_streams(streams_before, skip.turns);
-        if (!whole) note_due(before);
+        if (!whole) note_due();
         list_.close(begin, 1 + skip.turns, skip.advance);
       }
+      passes_.end_turn();
       done += 1 + skip.turns;
     }
-  }
-
-  /// What is known where a turn begins, by how deep it lies in others: room that is used again and again.
-  struct Depth {
-    explicit Depth(PhaseWriter& of) : writer(of), stands(writer.room()) { writer.passes_.stands(stands); }
-    ~Depth() { --writer.depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
-
-    PhaseWriter& writer;
-    std::vector<PhasePasses::Stand>& stands;
-  };
-  std::vector<PhasePasses::Stand>& room() {
-    if (depth_ == rooms_.size()) rooms_.emplace_back();
-    return rooms_[depth_++];
   }
 
   StreamPlaces stream_places() const {
@@ -429,7 +427,7 @@ class PhaseWriter {
   }
 
   /// Whether streams and updates stand where they stood, rounds and updates later.
-  bool returns(const std::vector<PhasePasses::Stand>& before, const StreamPlaces& streams_before) {
+  bool returns(const StreamPlaces& streams_before) {
     if (frame_.recompute.except_last) return false;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       const ChunkStream& stream = streams_[i];
@@ -441,12 +439,10 @@ class PhaseWriter {
       }
     }
     if (frame_.update_every == 0) return true;
-    std::vector<PhasePasses::Stand> after;
-    passes_.stands(after);
-    for (std::size_t place = 0; place < after.size(); ++place) {
-      const std::int64_t moved = after[place].taken.oldest + after[place].taken.newest - before[place].taken.oldest -
-                                 before[place].taken.newest;
-      if (moved % frame_.update_every != 0) return false;
+    for (std::int32_t copy = 0; copy < frame_.copies; ++copy) {
+      for (std::int64_t chunk = 0; chunk < frame_.chunks; ++chunk) {
+        if (passes_.backwards_of_turn(copy, chunk) % frame_.update_every != 0) return false;
+      }
     }
     return due_.empty();
   }
@@ -556,13 +552,12 @@ class PhaseWriter {
   }
 
   /// After turns that were left out.
-  void note_due(const std::vector<PhasePasses::Stand>& before) {
+  void note_due() {
     if (frame_.update_every == 0) return;
     for (std::int32_t copy = 0; copy < frame_.copies; ++copy) {
       for (std::int64_t chunk = 0; chunk < frame_.chunks; ++chunk) {
-        const PhasePasses::Taken& was = before[frame_.place(copy, chunk)].taken;
-        const std::int64_t taken = passes_.backwards(copy, chunk);
-        if (taken == was.oldest + was.newest || taken % frame_.update_every != 0) continue;
+        const bool ends = passes_.backwards(copy, chunk) % frame_.update_every == 0;
+        if (!ends || passes_.backwards_of_turn(copy, chunk) == 0) continue;
         due_.push_back({.op = Op::kU, .copy = copy, .chunk = chunk});
       }
     }
@@ -602,9 +597,7 @@ class PhaseWriter {
   PhasePasses passes_;
   ListBuilder list_;
   std::vector<ChunkStream> streams_;  ///< by their number; those that are not known yet are empty
-  std::deque<std::vector<PhasePasses::Stand>> rooms_;
-  std::size_t depth_ = 0;
-  std::vector<Slot> slots_;  ///< of the block that is being sorted
+  std::vector<Slot> slots_;           ///< of the block that is being sorted
   std::int64_t slot_ = 0;
   bool sorting_ = false;
   std::optional<Action> first_half_;
