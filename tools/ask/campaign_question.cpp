@@ -421,14 +421,18 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .text("trace", trace, "NAME|FILE",
             "when nodes came and went: lines milliseconds,add|remove,node, or SkyPilot's JSON, or " +
                 preset_names(trace_presets()))
+      .brief()
       .words(preset_words(trace_presets()))
       .text("mtbf", mtbf, "X|RANGE",
             "mean hours until a node fails; another one takes its place. Several, as 2,6,24 or 2..32 (doubled from one "
             "to the next), here or of another option: a table of all rules")
+      .brief()
       .text("market", market, "TAKEN,GIVEN",
             "probabilities by the hour that a node is taken, and that a missing one is given")
       .text("nodes", nodes, "N|RANGE", "with --mtbf and --market: how many there are at first")
+      .brief()
       .text("hours", hours, "X|RANGE", "length (default: of the trace, or 24)")
+      .brief()
       .text("ready", ready, "X|RANGE", "seconds from a node's coming to its being ready (default 45)")
       .real("interval", interval_seconds, {.least = 1, .most = 1e6},
             "take the trace as Parcae's program does: in intervals of so many seconds")
@@ -439,16 +443,19 @@ void CampaignQuestion::add_to(OptionTable& options) {
   options.group("Rules")
       .text("rules", rule_names, "NAMES",
             "rules with commas, or all (the default; not those that change the job); see `plumbline campaign --list`")
+      .brief()
       .words(rule_words())
       .texts("rule-opt", rule_options, "KEY=VALUE",
              "an option of all rules that have it, or of one as RULE.KEY=VALUE; several values as of --mtbf");
   options.group("Layouts")
       .text("layouts", layouts, "NAME|FILE",
             "measured steps instead of a schedule, a document plumbline-layouts, or " + preset_names(layout_presets()))
+      .brief()
       .words(preset_words(layout_presets()))
       .text("stages", lengths, "RANGE", "lengths of pipelines that are tried (default: all)")
       .whole("microbatches,m", size.microbatches, {.least = 1, .most = 1'000'000},
              "microbatches of a step, all pipelines together")
+      .brief()
       .whole("chunks,v", size.chunks, {.least = 1, .most = 1'000}, "stages per device, where the schedule has several")
       .texts("opt", size.options, "KEY=VALUE", "an option of the schedule");
   costs.add_to(options);

@@ -88,7 +88,9 @@ void SearchQuestion::add_to(OptionTable& options) {
   options.positionals(names, 0, "NAME|FILE,schedule");
   options.group("Pipeline")
       .whole("devices,p", devices, {.least = 1, .most = 1'000}, "pipeline devices")
+      .brief()
       .whole("microbatches,m", microbatches, {.least = 1, .most = kMostSearchedPasses}, "microbatches per update")
+      .brief()
       .whole("chunks,v", chunks, {.least = 1, .most = 1'000},
              "stages per device (default: 1 to 8 are compared); with NAME or FILE.rules: of it")
       .texts("opt", schedule_options, "KEY=VALUE", "with NAME or FILE.rules: an option of the schedule")
@@ -96,6 +98,7 @@ void SearchQuestion::add_to(OptionTable& options) {
           "placement", placement, "HOW",
           "straight (one stage per device), looped (several, round the devices) or v (two, down the devices and back); "
           "default: all")
+      .brief()
       .words(kPipelineShapes)
       .text("shape", shape, "NAME",
             "a placement with blocks that all devices compute together, in place of NAME or FILE: v, x, m, nn or k "

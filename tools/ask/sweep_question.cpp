@@ -52,9 +52,13 @@ std::vector<std::string> names_of(const SweepQuestion& question) {
 void SweepQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
   table.positionals(schedules, 0, "NAME,schedules")
       .flag("all", all, "with 'all': also asynchronous schedules, inference, and schedules that no known system runs")
+      .brief()
       .text("devices,p", devices, "RANGE", "pipeline devices")
+      .brief()
       .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
+      .brief()
       .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
+      .brief()
       .whole("updates", updates, {}, "optimizer updates to simulate (default: that of the schedule)")
       .texts("opt", options, "KEY=VALUE", "option of the schedules; `plumbline schedules NAME` lists them")
       .whole("runs", runs, {1, 1'000'000},

@@ -80,7 +80,8 @@ PassOrders orders_of(std::string_view name, const ScheduleParams& params) {
 
 void TraceQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
   table.positionals(files, 1, "FILE,traces")
-      .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)");
+      .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)")
+      .brief();
   if (outputs) outputs();
   table
       .text("message-bytes", message_bytes, "SIZE",
@@ -90,7 +91,8 @@ void TraceQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
              "ping-pong (CSV with the columns bytes and median_us); may be repeated")
       .text("network", network, "NAME|FILE",
             "the model that was run, for --profile: its operations say how a backward that was not split divides into "
-            "I and W");
+            "I and W")
+      .brief();
 }
 
 TracedRun TraceQuestion::read() const {

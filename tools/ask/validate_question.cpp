@@ -70,6 +70,7 @@ void ValidateQuestion::add_to(OptionTable& options) {
   options.positional(name, "NAME|FILE,schedule")
       .text("from", format, "FORMAT",
             "json, torch-csv, text, deepspeed, megatron or zero-bubble (default: by the extension)")
+      .brief()
       .words(schedule_format_names())
       .text("transfers", modes, "MODES",
             "also check that it runs when messages travel so, as in `simulate`: buffered, fifo, rendezvous, blocking, "
@@ -78,6 +79,7 @@ void ValidateQuestion::add_to(OptionTable& options) {
       .text("runtime", rules.runtime, "SYSTEM",
             "also check that it runs as this system lets messages travel, see `simulate`: pytorch, pytorch-single, "
             "torchtitan, megatron or deepspeed")
+      .brief()
       .words(runtime_names());
   add_receives_to(options, rules);
   options

@@ -13,6 +13,10 @@ struct CommandExamples {
 };
 
 constexpr std::array kCommandExamples{
+    CommandExamples{"list",
+                    {{{"list schedules --runs-in megatron", "what Megatron-LM can run"},
+                      {"list models llama3-8b", "the layers of one model"},
+                      {"list clusters", "GPUs and links, a line each"}}}},
     CommandExamples{"schedules",
                     {{{"schedules", "all of them, a line each"},
                       {"schedules zb-v", "what one needs, its options, a drawing, its source"},
@@ -168,6 +172,23 @@ std::string examples_text(const Examples* examples) {
             std::string(example.meaning) + "\n";
   }
   return text + "\n";
+}
+
+std::string short_examples_text(const Examples& examples) {
+  std::string text = "examples:\n";
+  for (const Example& example : {examples[0], examples[1]}) {
+    const std::string line = "  plumbline " + std::string(example.command);
+    const std::string explained = line + "  # " + std::string(example.meaning);
+    if (explained.size() <= kShortHelpColumns) {
+      text += explained + "\n";
+    } else if (line.size() <= kShortHelpColumns) {
+      text += line + "\n";
+    } else {
+      const std::size_t end = line.rfind(' ', kShortHelpColumns - 2);
+      text += line.substr(0, end) + " \\\n      " + line.substr(end + 1) + "\n";
+    }
+  }
+  return text;
 }
 
 }  // namespace plumb

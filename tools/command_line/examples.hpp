@@ -21,4 +21,10 @@ const Examples* examples_of(std::string_view usage);
 /// "examples:" and a line for each; empty for null.
 std::string examples_text(const Examples* examples);
 
+/// The width of a short help.
+inline constexpr std::size_t kShortHelpColumns = 80;
+
+/// The first two, each with its meaning where there is room, and on two lines where it is long.
+std::string short_examples_text(const Examples& examples);
+
 }  // namespace plumb

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,8 +13,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/plain_name.hpp"
-#include "models/ground/text_stream.hpp"
-#include "tools/command_line/examples.hpp"
+#include "tools/command_line/help_text.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
@@ -250,34 +250,20 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr const char* kPositional = "positional arguments";
-constexpr const char* kHelp = "help";
-constexpr unsigned kHelpWidth = 110;
 
-po::typed_value<std::vector<std::string>>* texts_value(const std::string& placeholder) {
-  return po::value<std::vector<std::string>>()->value_name(placeholder)->composing();
-}
-
-/// The groups as Boost has them; `--help` is the last option of the last group.
-std::vector<po::options_description> boost_groups(const OptionTable& table) {
-  std::vector<po::options_description> groups;
-  for (const OptionGroup& group : table.groups()) {
-    po::options_description& options = groups.emplace_back(group.title, kHelpWidth, kHelpWidth / 2);
-    for (const Option& option : group.options) {
-      const std::string names = option.name + (option.letter.empty() ? "" : "," + option.letter);
-      if (option.kind == OptionKind::kFlag) {
-        options.add_options()(names.c_str(), new po::untyped_value(true), option.help.c_str());
-      } else {
-        options.add_options()(names.c_str(), texts_value(option.placeholder), option.help.c_str());
-      }
-    }
-  }
-  groups.back().add_options()("help,h", new po::untyped_value(true), "print this help");
-  return groups;
+const po::value_semantic* parser_value(const Option& option) {
+  if (option.kind == OptionKind::kFlag) return new po::untyped_value(true);
+  return po::value<std::vector<std::string>>()->composing();
 }
 
 po::variables_map run_boost(const CommandLine& arguments, const OptionTable& table) {
   po::options_description all;
-  for (const po::options_description& group : boost_groups(table)) all.add(group);
+  for (const OptionGroup& group : table.groups()) {
+    for (const Option& option : group.options) {
+      const std::string names = option.name + (option.letter.empty() ? "" : "," + option.letter);
+      all.add_options()(names.c_str(), parser_value(option), "");
+    }
+  }
   for (const std::string& name : table.retired()) all.add_options()(name.c_str(), new po::untyped_value(true), "");
   all.add_options()(kPositional, po::value<std::vector<std::string>>()->composing());
   po::positional_options_description positional;
@@ -319,27 +305,7 @@ void check_one_spelling(const CommandLine& arguments, const OptionTable& table, 
   throw Error(message);
 }
 
-/// Boost leaves a space at the end of a line that it breaks.
-std::string without_trailing_spaces(const std::string& text) {
-  std::string kept;
-  for (const char letter : text) {
-    if (letter == '\n') kept.erase(kept.find_last_not_of(' ') + 1);
-    kept += letter;
-  }
-  return kept;
-}
-
 }  // namespace
-
-std::string help_text(const OptionTable& options) {
-  TextStream out;
-  out << "usage: plumbline " << options.usage() << "\n\n"
-      << examples_text(examples_of(options.usage())) << options.summary() << '\n';
-  for (const po::options_description& group : boost_groups(options)) {
-    if (!group.options().empty()) out << '\n' << group;
-  }
-  return without_trailing_spaces(out.str());
-}
 
 bool parse_command_line(const OptionTable& options, const CommandLine& arguments) {
   if (const TableWatch::See* see = TableWatch::current()) {
@@ -347,9 +313,8 @@ bool parse_command_line(const OptionTable& options, const CommandLine& arguments
     return false;
   }
   // Before anything is refused, and also where an option lacks its value: `plan --jobs --help`.
-  const auto asks_for_help = [](const std::string& word) { return word == std::string("--") + kHelp || word == "-h"; };
-  if (std::ranges::any_of(arguments, asks_for_help)) {
-    print(help_text(options));
+  if (const std::optional<std::string> help = asked_help(options, arguments)) {
+    print(*help);
     return false;
   }
   const CommandLine ours = in_our_words(arguments, options);

@@ -298,14 +298,16 @@ struct DeviceAction {
 };
 
 constexpr std::array<DeviceAction, 4> kActions{{
-    {"measure", "time the kernels of a network on this machine's device, with PyTorch", run_device_measure},
-    {"import", "read such timings, output of nccl-tests or rccl-tests, or a system file of SimuMax", run_device_import},
+    {"measure", "time the kernels of a network on this machine, with PyTorch", run_device_measure},
+    {"import", "read timings, output of nccl-tests or rccl-tests, or a file of SimuMax", run_device_import},
     {"predict", "hold predictions against measured training steps", run_device_predict},
     {"fit", "find the constants of a device from measured training steps", run_device_fit},
 }};
 
-void print_actions() {
-  std::string text = "usage: plumbline device ACTION [OPTIONS]\n\n" + examples_text(examples_of("device")) +
+void print_actions(bool brief) {
+  const Examples& examples = *examples_of("device");
+  std::string text = "usage: plumbline device ACTION [OPTIONS]\n\n" +
+                     (brief ? short_examples_text(examples) + "\n" : examples_text(&examples)) +
                      "Makes the document of a device's rates, which --rates FILE takes.\n\n";
   for (const DeviceAction& action : kActions) {
     text += "  " + std::string(action.name) + std::string(12 - action.name.size(), ' ') + std::string(action.summary) +
@@ -318,7 +320,7 @@ void print_actions() {
 
 ExitStatus run_device(const CommandLine& arguments) {
   if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
-    print_actions();
+    print_actions(!arguments.empty() && arguments.front() == "-h");
     return arguments.empty() ? ExitStatus::kWrongInput : ExitStatus::kDone;
   }
   std::vector<std::string_view> names;

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 
@@ -9,9 +11,12 @@
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/options/plan_runtimes.hpp"
+#include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -29,11 +34,11 @@ std::string kind_of_updates(const ScheduleSpec& spec) {
   return spec.synchronous ? "synchronous" : "asynchronous";
 }
 
-std::string catalogue_table() {
+std::string catalogue_table(const Rows& specs) {
   TextTable table({{"name"}, {"year", '>'}, {"updates"}, {"weights"}, {"placement"}, {"what it does"}});
-  for (const ScheduleSpec& spec : schedule_catalogue()) {
-    table.add_row({std::string(spec.name), std::to_string(spec.year), kind_of_updates(spec), std::string(spec.weights),
-                   std::string(spec.placement), std::string(spec.summary)});
+  for (const ScheduleSpec* spec : specs) {
+    table.add_row({std::string(spec->name), std::to_string(spec->year), kind_of_updates(*spec),
+                   std::string(spec->weights), std::string(spec->placement), std::string(spec->summary)});
   }
   return table.to_string() +
          "\n`plumbline schedules NAME` prints what a schedule needs, its options, an example and its source.\n";
@@ -59,6 +64,17 @@ std::string rules_text(const Rows& specs) {
   return text;
 }
 
+/// Those of `specs` that the system called `name` can run; empty name: all. Throws `Error` for an unknown system.
+Rows running_in(const std::string& name, Rows specs) {
+  const PlanRuntime* runtime = plan_runtime(name);
+  if (runtime == nullptr) return specs;
+  std::erase_if(specs, [&](const ScheduleSpec* spec) {
+    const std::vector<std::string> systems = split(runs_in(std::string(spec->name)), ',');
+    return std::ranges::none_of(systems, [&](const std::string& each) { return each.ends_with(runtime->title); });
+  });
+  return specs;
+}
+
 /// Writes an index and a page for every schedule.
 void write_pages(const std::filesystem::path& folder) {
   if (const int reason = disk::make_folder(folder); reason != 0) {
@@ -72,6 +88,30 @@ void write_pages(const std::filesystem::path& folder) {
 
 }  // namespace
 
+ExitStatus run_list(const CommandLine& arguments) {
+  struct Kind {
+    std::string_view name;
+    ExitStatus (*run)(const CommandLine& arguments);
+  };
+  constexpr std::array kKinds{Kind{"schedules", run_schedules}, Kind{"models", run_networks},
+                              Kind{"clusters", run_clusters}};
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  for (const Kind& kind : kKinds) {
+    if (word == kind.name) return kind.run({arguments.begin() + 1, arguments.end()});
+  }
+  OptionTable parser("list schedules|models|clusters [NAME]... [options]",
+                     "Lists the built-in schedules, models or clusters, or describes those of the given names.\n"
+                     "`plumbline list schedules --help` and so on list the options of each.");
+  std::vector<std::string> given;
+  parser.positionals(given, 0, "schedules|models|clusters");
+  const bool is_help = word == "--help" || word == "-h";
+  if ((is_help || TableWatch::current() != nullptr) && !parse_command_line(parser, arguments)) return ExitStatus::kDone;
+  constexpr std::array<std::string_view, 3> kNames{"schedules", "models", "clusters"};
+  if (!nearest_name(word, kNames).empty()) throw_unknown("list", word, kNames);
+  note("plumbline: note: 'list' is read as 'list schedules'");
+  return run_schedules(arguments);
+}
+
 ExitStatus run_schedules(const CommandLine& arguments) {
   OptionTable parser("schedules [NAME]... [options]",
                      "Lists the schedules that Plumbline knows. With names, prints a page about each: what it needs,\n"
@@ -81,15 +121,18 @@ ExitStatus run_schedules(const CommandLine& arguments) {
   bool json = false;
   bool only_names = false;
   bool rules = false;
+  std::string system;
   parser.positionals(names, 0, "NAME")
       .flag("json", json, "print JSON with everything known about each schedule")
       .flag("rules", rules, "print the rules of each NAME, which a FILE.rules may hold and change")
+      .text("runs-in", system, "SYSTEM", "list only what megatron, pytorch, torchtitan or deepspeed can run")
+      .words(plan_runtime_names())
       .flag("names", only_names, "print only the names, one per line")
       .text("pages", pages, "DIR", "write the pages of all schedules, and a table of them, as Markdown files");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
   if (!pages.empty() && !names.empty()) throw Error("--pages: writes all schedules, expected no NAME with it");
   if (rules && names.empty()) throw Error("--rules: prints those of schedules, expected a NAME");
-  const Rows rows = schedules_called(names);
+  const Rows rows = running_in(system, schedules_called(names));
   if (rules) {
     print(rules_text(rows));
   } else if (!pages.empty()) {
@@ -97,7 +140,7 @@ ExitStatus run_schedules(const CommandLine& arguments) {
   } else if (json || only_names) {
     print(json ? schedules_json(rows) : catalogue_names(rows));
   } else {
-    print(names.empty() ? catalogue_table() : pages_text(rows));
+    print(names.empty() ? catalogue_table(rows) : pages_text(rows));
   }
   return ExitStatus::kDone;
 }

@@ -38,6 +38,7 @@ struct SweepArguments {
       files.add_to(parser, "csv", "one row per simulation (- is standard output)")
           .add_to(parser, "html",
                   "page with bubble against memory, and the timelines where there are at most 24 simulations");
+      parser.brief();
     });
     return parse_command_line(parser, arguments);
   }

@@ -34,7 +34,8 @@ ExitStatus run_trace(const CommandLine& arguments) {
   question.add_to(parser, [&] {
     parser.text("output,o", output, "FILE", "the measured timeline for `compare`: the same file that --json writes")
         .text("profile", profile_path, "FILE",
-              "what actions, the host and messages cost in this run, for `simulate --profile` (- is standard output)");
+              "what actions, the host and messages cost in this run, for `simulate --profile` (- is standard output)")
+        .brief();
   });
   reports.add_to(parser);
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;

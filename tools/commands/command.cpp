@@ -18,6 +18,29 @@ std::function<ExitStatus(const CommandLine&)> of_trainer(const char* name, Train
   return [name](const CommandLine&) -> ExitStatus { throw NotInProgram(name, "the trainer", name, "plumbline"); };
 }
 
+/// What most people come with, and the command that answers it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFirstCommands{{
+    {"plan", "Which configuration is fastest for my model on my GPUs?"},
+    {"simulate", "How long is a step, where are the bubbles, does it fit in memory?"},
+    {"compare", "Which of these schedules, files or runs is better, and by how much?"},
+    {"trace", "Where are the bubbles of a run that I have traced?"},
+    {"advise", "Which schedule would make that run faster?"},
+    {"validate", "Is my own schedule correct and free of deadlocks?"},
+    {"list", "Which schedules, models and clusters are built in?"},
+    {"explore", "Can I try this in a browser?"},
+}};
+
+void print_first_screen() {
+  TextStream out;
+  out << "plumbline simulates, trains and compares pipeline-parallel training schedules.\n\n"
+         "usage: plumbline COMMAND [OPTIONS]\n\n";
+  for (const auto& [name, question] : kFirstCommands) {
+    out << "  " << name << std::string(10 - name.size(), ' ') << question << '\n';
+  }
+  out << "\n`plumbline COMMAND -h` is a short help, `plumbline --help` lists all commands.\n";
+  print(out.str());
+}
+
 void print_help(const std::vector<Command>& commands) {
   TextStream out;
   out << "plumbline simulates, trains and compares pipeline-parallel training schedules.\n\n"
@@ -25,13 +48,12 @@ void print_help(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     out << "  " << command.name << std::string(12 - command.name.size(), ' ') << command.summary << '\n';
   }
-  out << "\n`plumbline COMMAND --help` explains a command and its options.\n";
+  out << "\n`plumbline COMMAND -h` explains a command briefly, `plumbline COMMAND --help` with all its options.\n";
   print(out.str());
 }
 
 /// First tries at commands, and what was meant.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kOtherCommands{{
-    {"list", "schedules"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kOtherCommands{{
     {"ls", "schedules"},
     {"show", "schedules"},
     {"models", "networks"},
@@ -75,6 +97,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
   };
   const auto manual = [trainer](const CommandLine& arguments) { return run_manual(arguments, command_table(trainer)); };
   return {
+      {"list", "list the built-in schedules, models or clusters, or describe one", run_list},
       {"schedules", "list the built-in schedules", run_schedules},
       {"schedule", "write a schedule to a file, or explain how to run it in PyTorch and Megatron-LM", run_schedule},
       {"validate", "check that a schedule is valid and does not deadlock", run_validate},
@@ -108,16 +131,24 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
 
 ExitStatus run_command(const std::vector<Command>& commands, const CommandLine& arguments) {
   if (arguments.empty()) {
-    print_help(commands);
+    print_first_screen();
     return ExitStatus::kWrongInput;
   }
   const std::string& name = arguments.front();
   const CommandLine rest(arguments.begin() + 1, arguments.end());
   if (name == "--version") return find_command(commands, "version").run(rest);
-  if (name == "help" && !rest.empty()) return find_command(commands, rest.front()).run({"--help"});
-  if (name == "help" || name == "--help" || name == "-h") {
+  if (name == "-h" || (name == "help" && rest.empty())) {
+    print_first_screen();
+    return ExitStatus::kDone;
+  }
+  if (name == "--help" || (name == "help" && rest.front() == "--all")) {
     print_help(commands);
     return ExitStatus::kDone;
+  }
+  if (name == "help") {
+    CommandLine words{"--help"};
+    words.insert(words.end(), rest.begin() + 1, rest.end());
+    return find_command(commands, rest.front()).run(words);
   }
   return find_command(commands, name).run(rest);
 }

@@ -42,6 +42,8 @@ ExitStatus run_command(const std::vector<Command>& commands, const CommandLine& 
 ExitStatus run_ask(const CommandLine& arguments);
 ExitStatus run_campaign_command(const CommandLine& arguments);
 ExitStatus run_explore(const CommandLine& arguments);
+/// `list schedules`, `list models` and `list clusters` are the three commands of these names.
+ExitStatus run_list(const CommandLine& arguments);
 ExitStatus run_schedules(const CommandLine& arguments);
 ExitStatus run_schedule(const CommandLine& arguments);
 ExitStatus run_validate(const CommandLine& arguments);

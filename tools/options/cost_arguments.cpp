@@ -210,6 +210,7 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
             "EVICT "
             "LOAD comm, F.comm and I.comm (communication inside F and I), S and T (a share of the head), FB FW ... "
             "(overlapped pairs)")
+      .brief("times in abstract units: F=1,B=2 or F=1,I=1,W=1")
       .text("memory", memory, "LIST",
             "what each action adds to the stored activations, in abstract units: F=1,I=0,W=-1")
       .flag(
@@ -218,7 +219,9 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
           "so that all schedules do the same work)")
       .retired("per-device")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .brief()
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
+      .brief()
       .text("profile", profile, "FILE",
             "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
       .text("message-bytes", message_bytes, "SIZE",
@@ -242,7 +245,8 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .text("memory-limit", memory_limit, "X",
             "memory of each device: stashes (activations of one microbatch for 1/p of the model, with --per-stage for "
             "one "
-            "stage), units of --memory, or bytes (80GiB)");
+            "stage), units of --memory, or bytes (80GiB)")
+      .brief();
   job.add_to(parser, ranges);
 }
 

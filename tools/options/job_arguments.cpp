@@ -208,11 +208,13 @@ const std::string kTensorByRank = "--tp-by-rank";
 void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
   const std::string title = "Parallelism inside a stage, with --network and --cluster";
   if (ranges != nullptr) {
-    parser.group(title);
+    parser.group(title).closed();
     ranges->add_to(parser);
   } else {
     parser.group(title + " (also --recompute selective, full or modules: norm+activation+moe+mla_up_proj)")
+        .closed()
         .whole("tp", degrees.tensor, {}, "tensor-parallel degree")
+        .brief()
         .text("tp-by-rank", tensor_by_rank, "LIST",
               "tensor-parallel degree of every pipeline rank, where they differ: 2-2-4-4 (instead of --tp)")
         .whole("cp", degrees.context, {}, "context-parallel degree: parts that each sequence is split into")

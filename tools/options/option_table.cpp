@@ -28,7 +28,19 @@ OptionTable& OptionTable::add(const std::string& names, Option option) {
 }
 
 OptionTable& OptionTable::group(const std::string& title) {
-  groups_.push_back({title, {}});
+  groups_.push_back({.title = title});
+  return *this;
+}
+
+OptionTable& OptionTable::closed() {
+  groups_.back().closed = true;
+  return *this;
+}
+
+OptionTable& OptionTable::brief(const std::string& words) {
+  Option& option = groups_.back().options.back();
+  option.is_brief = true;
+  option.brief_help = words;
   return *this;
 }
 

@@ -37,6 +37,8 @@ struct Option {
   OptionKind kind = OptionKind::kText;
   std::string placeholder{};  ///< of its value: "FILE"; empty: it takes none
   std::string help{};
+  bool is_brief = false;             ///< the short help has it
+  std::string brief_help{};          ///< its words there; empty: the beginning of `help`
   std::vector<std::string> words{};  ///< what its value may be, where that is known
   NumberRange range{};               ///< of a whole number
   RealRange reals{};                 ///< of a decimal number
@@ -46,6 +48,7 @@ struct Option {
 
 struct OptionGroup {
   std::string title{};
+  bool closed = false;  ///< the help only names its options, until it is asked for this group
   std::vector<Option> options{};
 };
 
@@ -71,6 +74,10 @@ class OptionTable {
 
   /// Following options are listed under `title`.
   OptionTable& group(const std::string& title);
+  /// The group that was declared last is closed.
+  OptionTable& closed();
+  /// The option that was declared last belongs to the short help, with these words in place of its first clauses.
+  OptionTable& brief(const std::string& words = "");
   OptionTable& flag(const std::string& name, bool& value, const std::string& help);
   OptionTable& text(const std::string& name, std::string& value, const std::string& placeholder,
                     const std::string& help);

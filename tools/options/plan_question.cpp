@@ -29,9 +29,13 @@ namespace plumb {
 void PlanSearchArguments::add_job_to(OptionTable& parser) {
   parser.group("Job")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .brief()
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
+      .brief()
       .whole("devices", devices, {1, 65536}, "devices of a built-in cluster (--cluster h100 --devices 64 is h100-8x8)")
+      .brief()
       .whole("batch", batch, {}, "global batch size: samples per optimizer update")
+      .brief()
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .text("precision", precision, "NAME",
             "mixed (bf16 compute), single, or mixed with products in fp8 (delayed scaling), fp8-current, fp8-block, "
@@ -39,11 +43,13 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
       .words(kPrecisionNames)
       .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)")
       .text("memory-limit", memory_limit, "X", "memory of each device, such as 80GiB (default: as in the cluster)")
+      .brief()
       .text("host-bandwidth", host_bandwidth, "RATE",
             "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations")
       .text("runtime", runtime, "SYSTEM",
             "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed; only what it can run is "
             "searched, and timed as it sends and receives (default: none, plans that some system runs)")
+      .brief()
       .words(plan_runtime_names());
 }
 
@@ -51,6 +57,7 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
   add_job_to(parser);
   parser.group("Search space; a RANGE is 1,2,4 or 2:8:2")
       .text("tp", tensor, "RANGE", "tensor-parallel degrees (default: powers of 2 up to the devices of a node)")
+      .brief()
       .flag("unlike-tp", unlike_tensor, "devices of unlike kinds may also have unlike tensor-parallel degrees")
       .text("cp", context, "RANGE",
             "context-parallel degrees (default: powers of 2 that leave each rank at least 4096 tokens)")
@@ -58,6 +65,7 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
             "expert-parallel degrees, part of the CP x DP ranks (default: divisors of the number of experts)")
       .text("dp", data, "RANGE", "data-parallel degrees (default: divisors of the batch)")
       .text("pp", places, "RANGE", "pipeline-parallel degrees: devices of the pipeline (default: 1 to 64)")
+      .brief()
       .text("copies", copies, "RANGE",
             "copies of the whole pipeline on unlike devices, each with a share of the batch that suits its devices "
             "(default: 1 to 16, or 1 where --dp or --runtime is given)")
@@ -76,22 +84,25 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .text("recompute", recompute, "LIST",
             "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
             "separated by commas (default: none,full)")
+      .brief()
       .words(kPlanRecomputes)
       .flag("offload", offload, "stashes may wait on the host, of every stage as many as let it fit")
       .text("schedule", schedules, "LIST",
             "names of schedules, separated by commas (default: those that some system runs)")
+      .brief()
       .flag("all", all, "also search plans that no system is known to run; so do --schedule and options of such plans")
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old")
       .text("planners", planners, "LIST",
             "published planners (`plumbline plan --list`) whose plans the search begins with, and whose steps the "
             "answer tells: all, none, or names separated by commas (default: all, not told)");
-  parser.group("What ranks send each other, of all layouts");
+  parser.group("Messages between ranks, in all layouts");
   traffic.add_to(parser);
   parser.group("Prices").real("price", price, {0, 1e9},
                               "price of one device per hour, in any currency (default: as in the cluster's document)");
   parser.group("Limits of the search")
       .real("time-limit", time_limit_s, {}, "stop after this many seconds and print the best plan found (default: 60)")
+      .brief()
       .whole("simulations", simulations, {},
              "stop after this many simulations, not counting the plans of published planners (default: 100000); "
              "unlike --time-limit this gives the same answer on every machine");

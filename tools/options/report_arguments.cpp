@@ -67,10 +67,13 @@ void ReportArguments::add_to(OptionTable& parser) {
   parser.group("Output (- is standard output)")
       .flag("summary", summary,
             "print the figures only, without the drawing; --json then has no spans and no memory curve")
-      .text("json", json, "FILE", "the whole timeline as JSON (sim/timeline/TIMELINE_DOCUMENT.md)");
+      .brief()
+      .text("json", json, "FILE", "the whole timeline as JSON (sim/timeline/TIMELINE_DOCUMENT.md)")
+      .brief();
   const auto formats = report_formats();
   for (std::size_t i = 0; i < formats.size(); ++i) {
     parser.text(std::string(formats[i].name), files[i], "FILE", std::string(formats[i].summary));
+    if (formats[i].name == "html" || formats[i].name == "pdf") parser.brief();
   }
   add_picture_style_to(parser, style);
 }

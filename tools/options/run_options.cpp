@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 3> kReceives{"ahead", "late", "on-send"};
 }  // namespace
 
 void add_run_rules_to(OptionTable& table, RunRules& rules) {
-  table.group("Simulation");
+  table.group("Simulation").closed();
   add_messages_to(table, rules);
   table
       .choice("engine", rules.engine, kEngines, {"engine", "NAME"},

@@ -100,8 +100,11 @@ Schedule load_without_methods(const std::string& name_or_file, const ScheduleArg
 void ScheduleArguments::add_to(OptionTable& parser) {
   parser.group("Schedule")
       .whole("devices,p", devices, kPositive32, "pipeline devices (stages, or stages / v)")
+      .brief()
       .whole("microbatches,m", microbatches, {}, "microbatches per update")
+      .brief()
       .whole("chunks,v", chunks, kPositive32, "stages per device, for interleaved and V-shaped schedules")
+      .brief()
       .whole("updates", updates, {},
              "optimizer updates that the schedule covers (default: 1; asynchronous schedules: enough to reach a steady "
              "state)")

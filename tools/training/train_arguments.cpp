@@ -253,13 +253,16 @@ std::unique_ptr<TrainingData> load_pairs(const std::string& data, std::int64_t s
 void ModelArguments::add_to(OptionTable& parser) {
   parser.group("Model")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
+      .brief()
       .text("data", data, "WHAT",
             "training data. Text models: any file (default: the demo's text); image models: a CIFAR-10 file or "
             "directory, "
             "or shapes (default); translation models: a file of tab-separated pairs, or numbers (default)")
+      .brief()
       .whole("augment", augment, {0},
              "image models: shift each image by up to this many pixels and mirror it at random (default: off)")
       .text("backend", backend, "NAME", "back end, see `plumbline version` (default: cpu)")
+      .brief()
       .text(
           "partition", partition, "HOW",
           "how layers are split into stages: balanced by their FLOPs and bytes, equal (as many blocks in each), finest "
@@ -328,7 +331,9 @@ void TrainArguments::add_to(OptionTable& parser) {
           "weights", weights, "FILE",
           "start from the weights in a safetensors file, an index of several or a folder with either, under our names "
           "or those of Hugging Face or torchvision (trainer/weights/WEIGHTS.md; default: drawn with the seed)")
+      .brief()
       .real("learning-rate", learning_rate, {0}, "learning rate (default: 0.001)")
+      .brief()
       .text("decay", decay, "NAME",
             "decay of the learning rate: constant, cosine, inverse-sqrt or step (default: constant)")
       .words(kDecays)

@@ -12,6 +12,7 @@
 #include "tests/support/scratch_directory.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/terminal/words.hpp"
 
 TEST_SUITE_BEGIN("tools");
 
@@ -41,9 +42,56 @@ TEST_CASE("help lists every command, and every command explains itself") {
     CHECK(own.err == "");
     CHECK(own.out.starts_with("usage: plumbline " + name));
     CHECK(own.out == run("plumbline help " + name).out);
-    CHECK(own.out == run("plumbline " + name + " -h").out);
     CHECK(has(own.out, "\n\nexamples:\n  plumbline " + name));
   }
+}
+
+TEST_CASE(
+    "the short help of every command has at most 25 lines of 80 columns, two examples and the way to all options") {
+  for (const plumb::Command& command : plumb::command_table({})) {
+    CAPTURE(command.name);
+    const std::string name(command.name);
+    const CommandResult brief = run("plumbline " + name + " -h");
+    CAPTURE(brief.out);
+    CHECK(brief.status == 0);
+    CHECK(brief.out.starts_with("usage: plumbline " + name));
+    const std::vector<std::string> lines = plumb::split(brief.out, '\n');
+    CHECK(lines.size() <= 26);  // the last one is empty
+    for (const std::string& line : lines) {
+      CAPTURE(line);
+      CHECK(line.size() <= 80);
+    }
+    CHECK(has(brief.out, "examples:\n  plumbline " + name));
+    const CommandResult full = run("plumbline " + name + " --help");
+    CHECK(full.out.size() > brief.out.size());
+    if (has(full.out, "--json")) CHECK(has(brief.out, "--help"));
+  }
+}
+
+TEST_CASE("a closed group only names its options, and --help GROUP, --help OPTION and --help all explain them") {
+  const std::string meaning = "tensor-parallel degree of every pipeline rank";
+  CHECK(has(run("plumbline simulate --help").out, "--tp-by-rank"));
+  CHECK(!has(run("plumbline simulate --help").out, meaning));
+  for (const std::string word : {"parallelism", "tp-by-rank", "all"}) {
+    CAPTURE(word);
+    CHECK(has(run("plumbline simulate --help " + word).out, meaning));
+    CHECK(run("plumbline help simulate " + word).out == run("plumbline simulate --help " + word).out);
+  }
+  const CommandResult wrong = run("plumbline simulate --help paralelism");
+  CHECK(wrong.status == 2);
+  CHECK(has(wrong.err, "unknown group of the help of simulate 'paralelism' (did you mean 'parallelism'?)"));
+}
+
+TEST_CASE("`list` shows what the command of each kind shows, and only what a system runs where one is named") {
+  CHECK(run("plumbline list schedules").out == run("plumbline schedules").out);
+  CHECK(run("plumbline list models gpt2-small").out == run("plumbline networks gpt2-small").out);
+  CHECK(run("plumbline list clusters").out == run("plumbline clusters").out);
+  const std::string megatron = run("plumbline list schedules --names --runs-in megatron").out;
+  CHECK(has(megatron, "interleaved\n"));
+  CHECK(!has(megatron, "dualpipev\n"));
+  CHECK(has(run("plumbline list schedules --names --runs-in pytorch").out, "dualpipev\n"));
+  CHECK(run("plumbline list schedules --runs-in horovod").status == 2);
+  CHECK(has(run("plumbline list scedules").err, "unknown list 'scedules' (did you mean 'schedules'?)"));
 }
 
 TEST_CASE("the program without the trainer lists the same commands and says in one line what it cannot do") {
@@ -75,6 +123,9 @@ TEST_CASE("without a command the help is printed, and the status says that somet
   const CommandResult result = run("plumbline");
   CHECK(result.status == 2);
   CHECK(has(result.out, "usage: plumbline COMMAND"));
+  CHECK(result.out == run("plumbline -h").out);
+  CHECK(has(result.out, "\n  compare "));
+  CHECK(!has(result.out, "\n  stability "));
 }
 
 TEST_CASE("names of schedules are one per line and those of the JSON catalogue") {
@@ -409,7 +460,7 @@ TEST_CASE("first tries in the words of other systems are answered, each with a n
   same("run interleaved -p 4 -m 8 --vpp 2 --summary", "simulate interleaved -p 4 -m 8 -v 2 --summary",
        "'run' is read as 'simulate'");
   same("models gpt2-xl", "networks gpt2-xl", "'models' is read as 'networks'");
-  same("list --names", "schedules --names", "'list' is read as 'schedules'");
+  same("list --names", "schedules --names", "'list' is read as 'list schedules'");
   same("simulate 1f1b -p 2 -m 4 --summary --network openai-community/gpt2 --cluster a100",
        "simulate 1f1b -p 2 -m 4 --summary --network gpt2-small --cluster a100", "openai-community/gpt2 is read as");
   CHECK(has(run("plumbline simulate 1f1b -p 2 -m 4 --cost fwd=1ms,bwd=2ms").out, "makespan         15 ms"));
