@@ -23,6 +23,9 @@ class ListBuilder {
   /// `op` of `stage` on microbatch (update, for U) `number`, as `add` appends it.
   static Action action(StageId stage, Op op, std::int64_t number, ReplicaId replica = {});
 
+  /// Appends an action as it is.
+  void add(const Action& action) { list_.actions.push_back(action); }
+
   /// Appends `op` of `stage` on microbatch (update, for U) `number`.
   void add(StageId stage, Op op, std::int64_t number, ReplicaId replica = {});
 
@@ -83,6 +86,14 @@ class ListBuilder {
   }
 
   DeviceList take() { return std::move(list_); }
+
+  /// A copy in as much room as it needs; the next list is written where this one was.
+  DeviceList take_fitting() {
+    DeviceList copy = list_;
+    list_.actions.clear();
+    list_.repeats.clear();
+    return copy;
+  }
 
  private:
   DeviceList list_;

@@ -18,6 +18,7 @@ namespace {
 
 /// What depends on the size is checked by the generator.
 void check_schedule_options(const ScheduleSpec& spec, const ScheduleParams& params) {
+  if (params.options.empty()) return;
   const std::vector<NamedOption> known = spec.all_options();
   for (const auto& [key, value] : params.options) {
     if (key == kCopyShares) continue;  // why it is none of a schedule's is said where copies are made

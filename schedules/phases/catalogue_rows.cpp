@@ -86,7 +86,7 @@ ScheduleSpec row_of(const ReadSchedule& read) {
     row.options.insert(row.options.begin() + static_cast<std::ptrdiff_t>(offer->behind), offered_option(rules, *offer));
   }
   if (rules.slices_vary) {
-    const std::vector<NamedOption> of_slices = slice_options(std::stoi(rules.slices.text));
+    const std::vector<NamedOption> of_slices = slice_options(std::stoi(rules.slices.expression.text()));
     row.options.insert(row.options.begin(), of_slices.begin(), of_slices.end());
   }
   return row;

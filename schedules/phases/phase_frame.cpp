@@ -17,11 +17,23 @@ constexpr std::int64_t kMostSlicesOfRules = 32767;
 constexpr std::int64_t kMostPlaces = 1 << 20;
 constexpr std::int64_t kMostWantedUpdates = 1'000'000'000'000;
 
-std::int64_t value_within(const PlacedText& text, const WholeNames& names, std::int64_t least, std::int64_t most) {
-  const std::int64_t value = whole_value(text.text, names, text.where);
+std::int64_t value_of(const PlacedExpression& placed, const WholeNames& names) {
+  return placed.expression.value(names, placed.where);
+}
+
+std::int64_t value_within(const PlacedExpression& placed, const WholeNames& names, std::int64_t least,
+                          std::int64_t most) {
+  const std::int64_t value = value_of(placed, names);
   if (value >= least && value <= most) return value;
-  throw Error(text.where + ": " + text.text + " is " + std::to_string(value) + ", expected " + std::to_string(least) +
-              " to " + std::to_string(most));
+  throw Error(placed.where + ": " + placed.expression.text() + " is " + std::to_string(value) + ", expected " +
+              std::to_string(least) + " to " + std::to_string(most));
+}
+
+/// A part of a text that is an expression.
+std::int64_t part_within(const PlacedText& said, std::string_view part, const WholeNames& names, std::int64_t least,
+                         std::int64_t most) {
+  NameTable table = names.table();
+  return value_within({said.where, WholeExpression(part, table)}, names, least, most);
 }
 
 class FrameReader {
@@ -34,7 +46,10 @@ class FrameReader {
     check_chunks(rules_, file_, params_);
     frame_.chunks = params_.chunks > 0 ? params_.chunks : std::max(1, rules_.chunks);
     frame_.forward_only = rules_.forward_only;
-    frame_.names = {{"p", params_.num_devices}, {"m", params_.num_microbatches}, {"v", frame_.chunks}};
+    frame_.names = WholeNames(rules_.names);
+    set(RuleName::kP, params_.num_devices);
+    set(RuleName::kM, params_.num_microbatches);
+    set(RuleName::kV, frame_.chunks);
     read_options();
     read_slices();
     check_needs(rules_, file_, frame_.names);
@@ -47,6 +62,8 @@ class FrameReader {
   }
 
  private:
+  void set(RuleName name, std::int64_t value) { frame_.names.set(index(name), value); }
+
   void read_options() {
     for (const auto& given : params_.options) {
       const std::string& name = given.first;
@@ -61,20 +78,15 @@ class FrameReader {
                   (all.empty() ? "no --opt, because these rules have no options" : "one of " + all));
     }
     for (const PhaseOption& option : rules_.options) {
-      if (frame_.names.contains(option.name)) {
+      if (frame_.names.find(option.number) != nullptr) {
         throw Error(option.otherwise.where + ": '" + option.name + "' is taken, expected another name of an option");
       }
       if (!option.words.empty()) {
-        const std::vector<std::string_view> words(option.words.begin(), option.words.end());
-        const std::string chosen = choice(file_, params_, option.name, words);
-        const auto position = std::ranges::find(words, chosen) - words.begin();
-        if (position == std::ssize(words)) refuse_word(option, chosen);
-        frame_.names[option.name] = position;
-        for (const std::string& word : option.words) frame_.names[option.name + " is " + word] = word == chosen ? 1 : 0;
+        set_word(option);
         continue;
       }
-      const std::int64_t otherwise = whole_value(option.otherwise.text, frame_.names, option.otherwise.where);
-      frame_.names[option.name] = whole_number(file_, params_, option.name, otherwise, option.least);
+      const std::int64_t otherwise = value_of(option.otherwise, frame_.names);
+      frame_.names.set(option.number, whole_number(file_, params_, option.name, otherwise, option.least));
     }
   }
 
@@ -84,13 +96,24 @@ class FrameReader {
     throw Error(file_ + ": option " + option.name + ": expected " + expected + ", found '" + found + "'");
   }
 
+  void set_word(const PhaseOption& option) {
+    const auto given = params_.options.find(option.name);
+    const auto chosen =
+        given == params_.options.end() ? option.words.begin() : std::ranges::find(option.words, given->second);
+    if (chosen == option.words.end()) refuse_word(option, given->second);
+    frame_.names.set(option.number, chosen - option.words.begin());
+    for (std::size_t word = 0; word < option.words.size(); ++word) {
+      frame_.names.set(option.chosen[word], option.words[word] == *chosen ? 1 : 0);
+    }
+  }
+
   void read_slices() {
     if (!rules_.slices) return;
     frame_.slices = value_within(rules_.slices, frame_.names, 1, kMostSlicesOfRules);
     if (rules_.slices_vary) {
       frame_.lengths = slice_lengths(file_, params_, frame_.slices);
       frame_.slices = std::ssize(frame_.lengths);
-      frame_.names["slices"] = frame_.slices;
+      set(RuleName::kSlices, frame_.slices);
     }
     frame_.sliced =
         frame_.slices > 1 || std::ranges::find(rules_.records, "slices", &PhaseRecord::name) != rules_.records.end();
@@ -104,7 +127,7 @@ class FrameReader {
       const std::int64_t wanted = value_within(rules_.updates, frame_.names, 1, kMostWantedUpdates);
       frame_.updates = std::clamp<std::int64_t>(kMostMicrobatches / params_.num_microbatches, 1, wanted);
     }
-    frame_.names["u"] = frame_.updates;
+    set(RuleName::kU, frame_.updates);
     if (rules_.update_every)
       frame_.update_every = value_within(rules_.update_every, frame_.names, 1, kMostMicrobatches);
   }
@@ -115,8 +138,10 @@ class FrameReader {
       throw Error(file_ + ": " + std::to_string(p * frame_.chunks) + " stages of " + std::to_string(frame_.copies) +
                   " copies, expected at most " + std::to_string(kMostPlaces) + " in all");
     }
+    frame_.stages.reserve(static_cast<std::size_t>(p * frame_.chunks * frame_.copies));
     WholeNames names = frame_.names;
     for (std::int32_t r = 0; r < frame_.copies; ++r) {
+      names.set(index(RuleName::kR), r);
       for (std::int32_t c = 0; c < frame_.chunks; ++c) {
         for (std::int32_t d = 0; d < frame_.devices; ++d) {
           if (!rules_.stage) {
@@ -124,9 +149,8 @@ class FrameReader {
                                                 : c * frame_.devices + d);
             continue;
           }
-          names["r"] = r;
-          names["c"] = c;
-          names["d"] = d;
+          names.set(index(RuleName::kC), c);
+          names.set(index(RuleName::kD), d);
           frame_.stages.push_back(
               static_cast<std::int32_t>(value_within(rules_.stage, names, -1, p * frame_.chunks - 1)));
         }
@@ -139,7 +163,7 @@ class FrameReader {
     WholeNames names = frame_.names;
     std::int64_t sum = 0;
     for (std::int32_t r = 0; r < frame_.copies; ++r) {
-      names["r"] = r;
+      names.set(index(RuleName::kR), r);
       if (!rules_.share && frame_.copies > 1) {
         throw Error(rules_.copies.where +
                     ": which copy takes which microbatches is missing, expected share COUNT: ITEM");
@@ -155,10 +179,10 @@ class FrameReader {
     }
     frame_.item = rules_.share_item;
     if (!frame_.item) return;
-    names["i"] = 0;
+    names.set(index(RuleName::kI), 0);
     for (std::int32_t r = 0; r < frame_.copies; ++r) {
-      names["r"] = r;
-      const std::optional<std::int64_t> stride = whole_slope(frame_.item.text, names, frame_.item.where, "i");
+      names.set(index(RuleName::kR), r);
+      const auto stride = frame_.item.expression.slope(names, frame_.item.where, index(RuleName::kI));
       frame_.stride = r == 0 || frame_.stride == stride ? stride : std::nullopt;
     }
     if (!frame_.stride) return;
@@ -168,14 +192,15 @@ class FrameReader {
   /// Checks the last microbatch, too.
   void read_first(std::int32_t r, WholeNames& names) {
     const std::int64_t all = params_.num_microbatches * (frame_.whole ? frame_.updates : 1);
-    names["r"] = r;
+    names.set(index(RuleName::kR), r);
     for (const std::int64_t i : {std::int64_t{0}, frame_.real[static_cast<std::size_t>(r)] - 1}) {
-      names["i"] = std::max<std::int64_t>(i, 0);
-      const std::int64_t microbatch = whole_value(frame_.item.text, names, frame_.item.where);
+      names.set(index(RuleName::kI), std::max<std::int64_t>(i, 0));
+      const std::int64_t microbatch = value_of(frame_.item, names);
       if (frame_.first.size() == static_cast<std::size_t>(r)) frame_.first.push_back(microbatch);
       if (frame_.real[static_cast<std::size_t>(r)] == 0 || (microbatch >= 0 && microbatch < all)) continue;
-      throw Error(frame_.item.where + ": " + frame_.item.text + " is " + std::to_string(microbatch) + " for r " +
-                  std::to_string(r) + ", i " + std::to_string(i) + ", expected 0 to " + std::to_string(all - 1));
+      throw Error(frame_.item.where + ": " + frame_.item.expression.text() + " is " + std::to_string(microbatch) +
+                  " for r " + std::to_string(r) + ", i " + std::to_string(i) + ", expected 0 to " +
+                  std::to_string(all - 1));
     }
   }
 
@@ -218,8 +243,8 @@ WeightPolicy policy_named(std::string_view name, const std::string& where) {
 void set_policies(const PlacedText& said, const PhaseFrame& frame, Schedule& schedule) {
   const std::size_t by = said.text.find(" by ");
   if (by != std::string::npos) {
-    const PlacedText delay{said.where, said.text.substr(by + 4)};
-    schedule.weights.delay = static_cast<std::int32_t>(value_within(delay, frame.names, 1, kMostMicrobatches));
+    const std::int64_t delay = part_within(said, said.text.substr(by + 4), frame.names, 1, kMostMicrobatches);
+    schedule.weights.delay = static_cast<std::int32_t>(delay);
   }
   const std::string text = said.text.substr(0, by);
   std::vector<WeightPolicy> policies;
@@ -250,8 +275,8 @@ std::vector<Recompute> recompute_of(const PlacedText& said, const PhaseFrame& fr
   std::vector<Recompute> rules;
   constexpr std::string_view kSegments = "segments of ";
   if (said.text.starts_with(kSegments)) {
-    const PlacedText size{said.where, said.text.substr(kSegments.size())};
-    const auto each = static_cast<std::int32_t>(value_within(size, frame.names, 1, stages));
+    const auto each =
+        static_cast<std::int32_t>(part_within(said, said.text.substr(kSegments.size()), frame.names, 1, stages));
     for (std::int32_t first = 0; first < stages; first += each) {
       rules.push_back({.first_stage = first, .last_stage = std::min(first + each, stages) - 1, .segment = true});
     }
@@ -259,11 +284,12 @@ std::vector<Recompute> recompute_of(const PlacedText& said, const PhaseFrame& fr
   }
   const std::size_t dots = said.text.find("..");
   if (dots == std::string::npos) throw Error(said.where + ": expected recompute FIRST..LAST or segments of N");
-  const PlacedText first{said.where, said.text.substr(0, dots)};
-  const PlacedText last{said.where, said.text.substr(dots + 2)};
+  const auto part = [&](const std::string& text, std::int32_t least) {
+    return static_cast<std::int32_t>(part_within(said, text, frame.names, least, stages - 1));
+  };
   Recompute rule;
-  rule.first_stage = static_cast<std::int32_t>(value_within(first, frame.names, 0, stages - 1));
-  rule.last_stage = static_cast<std::int32_t>(value_within(last, frame.names, rule.first_stage, stages - 1));
+  rule.first_stage = part(said.text.substr(0, dots), 0);
+  rule.last_stage = part(said.text.substr(dots + 2), rule.first_stage);
   return {rule};
 }
 
@@ -281,9 +307,8 @@ void record_parameters(const PhaseRules& rules, const PhaseFrame& frame, const S
       const std::string& word = given == params.options.end() ? option.words.front() : given->second;
       if (named || word != option.words.front()) schedule.parameters[option.name] = word;
     } else {
-      const std::int64_t value = frame.names.at(option.name);
-      const bool usual = given == params.options.end() ||
-                         value == whole_value(option.otherwise.text, frame.names, option.otherwise.where);
+      const std::int64_t value = *frame.names.find(option.number);
+      const bool usual = given == params.options.end() || value == value_of(option.otherwise, frame.names);
       if (named || !usual) schedule.parameters[option.name] = value;
     }
   }
@@ -301,13 +326,13 @@ PhaseFrame phase_frame(const PhaseRules& rules, std::string_view file_name, cons
 const PlacedText* chosen_text(const PlacedTexts& texts, const WholeNames& names) {
   const PlacedText* chosen = nullptr;
   for (const PlacedText& one : texts) {
-    if (one.only_if.empty() || whole_value(one.only_if, names, one.where) != 0) chosen = &one;
+    if (one.only_if.empty() || one.only_if.value(names, one.where) != 0) chosen = &one;
   }
   return chosen;
 }
 
 std::string said_of_need(const PhaseStatement& need, std::string_view file_name, const WholeNames& names) {
-  if (need.name.empty()) return need.where + ": needs " + need.value;
+  if (need.name.empty()) return need.where + ": needs " + need.value.text();
   std::string said(file_name);
   said += ": ";
   for (std::string_view rest = need.name; !rest.empty();) {
@@ -324,7 +349,7 @@ std::string said_of_need(const PhaseStatement& need, std::string_view file_name,
 
 void check_needs(const PhaseRules& rules, std::string_view file_name, const WholeNames& names) {
   for (const PhaseStatement& need : rules.needs) {
-    if (whole_value(need.value, names, need.where) == 0) throw Error(said_of_need(need, file_name, names));
+    if (need.value.value(names, need.where) == 0) throw Error(said_of_need(need, file_name, names));
   }
 }
 
@@ -359,7 +384,8 @@ Schedule framed_schedule(const PhaseRules& rules, PhaseFrame& frame, std::string
     if (first > 0) schedule.weights.phases = {{std::min(first, frame.updates), WeightPolicy::kFlush}};
   }
   const PlacedText* methods = chosen_text(rules.methods, frame.names);
-  return methods != nullptr ? with_methods(std::move(schedule), methods->text) : schedule;
+  if (methods != nullptr) return with_methods(std::move(schedule), methods->text);
+  return schedule;
 }
 
 }  // namespace plumb

@@ -33,7 +33,7 @@ struct PhaseFrame {
   /// Microbatches by copy: those that there are in a list; those that it is written for.
   std::vector<std::int64_t> real;
   std::vector<std::int64_t> written;
-  PlacedText item;                         ///< the microbatch of number i of copy r; none: i
+  PlacedExpression item;                   ///< the microbatch of number i of copy r; none: i
   std::optional<std::int64_t> stride = 1;  ///< from one microbatch of a copy to the next, where it is always the same
   std::vector<std::int64_t> first;         ///< microbatch of a copy, where there is such a stride
 

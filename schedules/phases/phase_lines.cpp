@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -47,7 +46,8 @@ std::size_t last_outside(std::string_view text, char wanted) {
 
 class PatternReader {
  public:
-  explicit PatternReader(const std::string& where) : where_(where) {}
+  PatternReader(const std::string& where, NameTable& names, NameTable& streams)
+      : where_(where), names_(names), streams_(streams) {}
 
   std::vector<PhasePass> read(std::string_view text) {
     while (true) {
@@ -66,10 +66,10 @@ class PatternReader {
   [[noreturn]] void fail(const std::string& what) const { throw Error(where_ + ": " + what); }
 
   void take_word(std::string_view word) {
-    std::string count;
+    WholeExpression count;
     const std::size_t star = last_outside(word, '*');
     if (star != std::string_view::npos) {
-      count = word.substr(0, star);
+      count = expression(word.substr(0, star));
       word.remove_prefix(star + 1);
     }
     if (word.empty() || word.front() != '(') {
@@ -88,13 +88,15 @@ class PatternReader {
     passes_.back().count = count;
   }
 
+  WholeExpression expression(std::string_view text) const { return {text, names_}; }
+
   PhasePass pass(const std::string_view word) const {
     PhasePass pass;
     std::string_view rest = word;
     if (!rest.empty() && rest.front() == '[') {
       const std::size_t colon = last_outside(rest, ':');
       if (colon == std::string_view::npos || rest[colon - 1] != ']') fail_pass(word);
-      pass.copy = rest.substr(1, colon - 2);
+      pass.copy = expression(rest.substr(1, colon - 2));
       rest.remove_prefix(colon + 1);
     }
     const auto named =
@@ -104,7 +106,7 @@ class PatternReader {
     rest.remove_prefix(named->name.size());
     if (is_move(pass.op)) take_place(word, rest, pass);
     if (const std::size_t plus = last_outside(rest, '+'); plus != std::string_view::npos && has_stream(pass.op)) {
-      pass.merged = rest.substr(plus + 1);
+      pass.merged = expression(rest.substr(plus + 1));
       rest = rest.substr(0, plus);
     }
     if (has_stream(pass.op) && pass.op != Op::kR && rest.ends_with('-')) {
@@ -125,17 +127,18 @@ class PatternReader {
     if (at == std::string_view::npos || at + 1 == rest.size()) {
       fail("'" + std::string(word) + "', expected where it moves, such as LOAD0@host");
     }
-    pass.where = rest.substr(at + 1);
+    pass.from_host = rest.substr(at + 1) == "host";
+    if (!pass.from_host) pass.where = expression(rest.substr(at + 1));
     rest = rest.substr(0, at);
   }
 
   void take_chunk(std::string_view word, std::string_view rest, PhasePass& pass) const {
     if (rest.starts_with('@') && has_stream(pass.op)) {
-      pass.stream = rest.substr(1);
+      pass.stream = streams_.add(rest.substr(1));
     } else if (rest.starts_with('[') && rest.ends_with(']') && rest.size() > 2) {
-      pass.chunk = rest.substr(1, rest.size() - 2);
+      pass.chunk = expression(rest.substr(1, rest.size() - 2));
     } else if (is_whole(rest)) {
-      pass.chunk = rest;
+      pass.chunk = expression(rest);
     } else if (!rest.empty()) {
       fail("'" + std::string(rest) + "', expected the number of a chunk");
     } else if (pass.op != Op::kW) {
@@ -144,6 +147,8 @@ class PatternReader {
   }
 
   const std::string& where_;
+  NameTable& names_;
+  NameTable& streams_;
   std::vector<PhasePass> passes_;
 };
 
@@ -166,7 +171,9 @@ std::string_view take_word(std::string_view& text) {
 
 class RuleLines {
  public:
-  explicit RuleLines(std::string_view file) : file_(file) {}
+  explicit RuleLines(std::string_view file) : file_(file) {
+    for (const char* name : {"p", "m", "v", "u", "d", "r", "c", "i", "slices"}) names_->add(name);  // see RuleName
+  }
 
   void take(std::string_view line) {
     ++line_;
@@ -188,7 +195,8 @@ class RuleLines {
       const std::string_view count = line.substr(0, colon);
       const std::size_t in = std::min(count.find(" in "), count.size());
       const std::string period(without_spaces(count.substr(std::min(in + 4, count.size()))));
-      add(Kind::kPhase, period, count.substr(0, in), line.substr(colon + 1));
+      add(Kind::kPhase, "", count.substr(0, in), line.substr(colon + 1));
+      rules_.statements.back().period = expression(period);
     }
   }
 
@@ -197,12 +205,19 @@ class RuleLines {
     const auto has_passes = [](const PhaseStatement& one) { return !one.passes.empty(); };
     if (!rules_.same_as && std::ranges::none_of(rules_.statements, has_passes))
       throw Error(file_ + ": expected at least one line COUNT: PASSES");
+    rules_.names = names_;
     return std::move(rules_);
   }
 
  private:
   std::string where() const { return file_ + ":" + std::to_string(line_); }
   [[noreturn]] void fail(const std::string& what) const { throw Error(where() + ": " + what); }
+
+  WholeExpression expression(std::string_view text) const { return {without_spaces(text), *names_}; }
+
+  PlacedExpression placed_expression(std::string_view text, const char* expected) const {
+    return {where(), expression(placed(text, expected).text)};
+  }
 
   PlacedText placed(std::string_view text, const char* expected) const {
     text = without_spaces(text);
@@ -232,18 +247,20 @@ class RuleLines {
     } else if (word == "record") {
       take_record(rest);
     } else if (word == "share") {
-      std::tie(rules_.share, rules_.share_item) = both(rest, ":", "share COUNT: EXPRESSION in r and i");
+      const auto [count, item] = both(rest, ":", "share COUNT: EXPRESSION in r and i");
+      rules_.share = {where(), expression(count.text)};
+      rules_.share_item = {where(), expression(item.text)};
     } else if (word == "slices") {
       const std::string_view axis = take_word(rest);
       if (axis != "sequence" && axis != "batch") fail("'" + std::string(axis) + "', expected slices sequence or batch");
       rules_.axis = axis == "batch" ? Slices::Axis::kBatch : Slices::Axis::kSequence;
       rules_.slices_vary = take_default(rest);
-      rules_.slices = placed(rest, "the number of slices");
+      rules_.slices = placed_expression(rest, "the number of slices");
     } else if (word == "forward" && rest == "only") {
       rules_.forward_only = true;
     } else if (word == "update") {
       if (take_word(rest) != "every") fail("expected update every COUNT");
-      rules_.update_every = placed(rest, "update every COUNT");
+      rules_.update_every = placed_expression(rest, "update every COUNT");
     } else {
       return take_text(word, rest) || take_card(word, rest);
     }
@@ -251,14 +268,14 @@ class RuleLines {
   }
 
   bool take_text(std::string_view word, std::string_view rest) {
-    const std::array<std::pair<std::string_view, PlacedText*>, 5> texts{{{"copies", &rules_.copies},
-                                                                         {"stage", &rules_.stage},
-                                                                         {"padded", &rules_.padded},
-                                                                         {"updates", &rules_.updates},
-                                                                         {"flushed", &rules_.flushed}}};
-    for (const auto& [name, text] : texts) {
+    const std::array<std::pair<std::string_view, PlacedExpression*>, 5> values{{{"copies", &rules_.copies},
+                                                                                {"stage", &rules_.stage},
+                                                                                {"padded", &rules_.padded},
+                                                                                {"updates", &rules_.updates},
+                                                                                {"flushed", &rules_.flushed}}};
+    for (const auto& [name, value] : values) {
       if (word != name) continue;
-      *text = placed(rest, "a value behind the word");
+      *value = placed_expression(rest, "a value behind the word");
       return true;
     }
     const std::array<std::pair<std::string_view, PlacedTexts*>, 3> choices{
@@ -267,7 +284,7 @@ class RuleLines {
       if (word != name) continue;
       const std::size_t condition = rest.rfind(" if ");
       chosen->push_back(placed(rest.substr(0, condition), "a value behind the word"));
-      if (condition != std::string_view::npos) chosen->back().only_if = without_spaces(rest.substr(condition + 4));
+      if (condition != std::string_view::npos) chosen->back().only_if = expression(rest.substr(condition + 4));
       return true;
     }
     return false;
@@ -354,6 +371,7 @@ class RuleLines {
     PhaseOption option{.meaning = std::string(without_spaces(rest.substr(std::min(colon + 1, rest.size()))))};
     auto [name, value] = both(rest.substr(0, colon), "=", "option NAME = EXPRESSION");
     option.name = std::move(name.text);
+    option.number = names_->add(option.name);
     std::string_view text = value.text;
     if (text.ends_with(']')) {
       const std::size_t open = std::min(text.rfind('['), text.size() - 1);
@@ -372,8 +390,9 @@ class RuleLines {
         left.remove_prefix(std::min(end + 1, left.size()));
       }
     }
-    option.otherwise = placed(text, "a value of the option");
-    if (option.told.empty()) option.told = option.words.empty() ? option.otherwise.text : option.words.front();
+    for (const std::string& word : option.words) option.chosen.push_back(names_->add(option.name + " is " + word));
+    option.otherwise = placed_expression(text, "a value of the option");
+    if (option.told.empty()) option.told = option.words.empty() ? std::string(text) : option.words.front();
     return option;
   }
 
@@ -408,11 +427,12 @@ class RuleLines {
   }
 
   void add(Kind kind, std::string name, std::string_view value, std::string_view passes) {
-    PhaseStatement statement{.kind = kind, .where = where(), .name = std::move(name)};
-    statement.value = without_spaces(value);
+    PhaseStatement statement{.kind = kind, .where = where(), .name = std::move(name), .value = expression(value)};
+    if (kind == Kind::kLet || kind == Kind::kFor) statement.number = names_->add(statement.name);
+    if (kind == Kind::kStream) statement.number = rules_.streams.add(statement.name);
     if (kind == Kind::kPhase || kind == Kind::kAt) {
       if (statement.value.empty()) fail("expected how often before the colon");
-      statement.passes = PatternReader(statement.where).read(passes);
+      statement.passes = PatternReader(statement.where, *names_, rules_.streams).read(passes);
     }
     rules_.statements.push_back(std::move(statement));
   }
@@ -459,7 +479,7 @@ class RuleLines {
     while (!rest.empty()) {
       const std::string_view part = take_word(rest);
       if (part == "in" && parts.size() == 1 && parts.front().kind != StreamPart::Kind::kChunk) {
-        parts.front().all = placed(rest, "up*COUNT in ALL").text;
+        parts.front().all = expression(placed(rest, "up*COUNT in ALL").text);
         return;
       }
       parts.push_back(stream_part(part));
@@ -468,16 +488,16 @@ class RuleLines {
 
   /// "1", "(p-d)*1", "up*p", "down*p": the last star is that of the part.
   StreamPart stream_part(std::string_view text) const {
-    StreamPart part{.count = "1"};
+    StreamPart part{.count = expression("1")};
     std::string_view what = text;
     if (text.starts_with("up*") || text.starts_with("down*")) {
       part.kind = text[0] == 'u' ? StreamPart::Kind::kUp : StreamPart::Kind::kDown;
-      part.count = text.substr(text.find('*') + 1);
+      part.count = expression(text.substr(text.find('*') + 1));
       return part;
     }
     const std::size_t star = text.rfind('*');
     if (star != std::string_view::npos) {
-      part.count = text.substr(0, star);
+      part.count = expression(text.substr(0, star));
       what = text.substr(star + 1);
     }
     part.chunk = chunk_number(what, 0);
@@ -487,6 +507,7 @@ class RuleLines {
   std::string file_;
   int line_ = 0;
   PhaseRules rules_;
+  std::shared_ptr<NameTable> names_ = std::make_shared<NameTable>();
   std::vector<std::size_t> open_;  ///< statements that begin the blocks around this line
 };
 

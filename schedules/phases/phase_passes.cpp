@@ -7,14 +7,35 @@
 #include "schedules/catalogue/list_builder.hpp"
 
 namespace plumb {
+namespace {
 
-PhasePasses::PhasePasses(const PhaseFrame& frame, std::int32_t device)
-    : frame_(frame),
-      device_(device),
-      chunks_(static_cast<std::size_t>(frame.copies) * static_cast<std::size_t>(frame.chunks)) {}
+/// Runs empty at the ends.
+template <class Runs>
+void drop_empty(Runs& runs) {
+  while (!runs.empty() && runs.front().size() == 0) runs.pop_front();
+  while (!runs.empty() && runs.back().size() == 0) runs.pop_back();
+}
+
+}  // namespace
+
+PhasePasses::PhasePasses(const PhaseFrame& frame)
+    : frame_(frame), chunks_(static_cast<std::size_t>(frame.copies) * static_cast<std::size_t>(frame.chunks)) {}
+
+void PhasePasses::begin(std::int32_t device) {
+  device_ = device;
+  left_over_ = 0;
+  depth_ = 0;
+  for (Chunk& chunk : chunks_) {
+    chunk.taken = {};
+    chunk.recomputed = 0;
+    chunk.kept.clear();
+    chunk.waiting.clear();
+  }
+}
 
 std::optional<Action> PhasePasses::take(const WantedPass& wanted, const std::string& where) {
   std::size_t place = wanted.chunk < 0 ? 0 : frame_.place(wanted.copy, wanted.chunk);
+  if (wanted.chunk >= 0) touch(place);
   std::int64_t number = 0;
   if (wanted.op == Op::kF) {
     number = forward(wanted, chunks_[place], where);
@@ -138,6 +159,7 @@ std::int64_t PhasePasses::weight(const WantedPass& wanted, std::size_t& place, c
       place = one;
     }
   }
+  touch(place);
   Chunk& chunk = chunks_[place];
   if (chunk.waiting.empty()) fail(where, "no input gradient waits for its weight gradient");
   ++chunk.taken.weights;
@@ -150,7 +172,7 @@ std::int64_t PhasePasses::weight(const WantedPass& wanted, std::size_t& place, c
     run.since += run.apart;
   }
   --run.count;
-  std::erase_if(chunk.waiting, [](const Waiting& one) { return one.count == 0; });
+  drop_empty(chunk.waiting);
   return number;
 }
 
@@ -191,9 +213,19 @@ PhasePasses::Stand PhasePasses::stand_of(const Chunk& chunk) const {
   return stand;
 }
 
-void PhasePasses::stands(std::vector<Stand>& all) const {
-  all.clear();
-  for (const Chunk& chunk : chunks_) all.push_back(stand_of(chunk));
+void PhasePasses::begin_turn() {
+  if (depth_ == turns_.size()) turns_.push_back({.since = 0, .before = std::vector<Stand>(chunks_.size())});
+  turns_[depth_++].since = ++time_;
+}
+
+void PhasePasses::touch(std::size_t place) {
+  Chunk& chunk = chunks_[place];
+  if (depth_ == 0 || chunk.touched >= turns_[depth_ - 1].since) return;
+  const Stand stand = stand_of(chunk);
+  for (std::size_t turn = depth_; turn > 0 && chunk.touched < turns_[turn - 1].since; --turn) {
+    turns_[turn - 1].before[place] = stand;
+  }
+  chunk.touched = time_;
 }
 
 namespace {
@@ -212,16 +244,25 @@ PhasePasses::Taken operator-(const PhasePasses::Taken& a, const PhasePasses::Tak
 
 }  // namespace
 
+PhasePasses::Taken PhasePasses::taken_in_turn(std::size_t place) const {
+  const Turn& turn = turns_[depth_ - 1];
+  const Chunk& chunk = chunks_[place];
+  return chunk.touched < turn.since ? Taken{} : chunk.taken - turn.before[place].taken;
+}
+
 /// Looks at the chunks after a turn, one after the other.
 class PhasePasses::TurnCheck {
  public:
-  TurnCheck(const PhasePasses& passes, const std::vector<Stand>& before, std::int64_t most)
-      : passes_(passes), frame_(passes.frame_), before_(before), skip_{.turns = most, .advance = {}} {}
+  TurnCheck(const PhasePasses& passes, std::int64_t most)
+      : passes_(passes),
+        frame_(passes.frame_),
+        before_(passes.turns_[passes.depth_ - 1].before),
+        skip_{.turns = most, .advance = {}} {}
 
   Skip check() {
     for (std::size_t place = 0; place < before_.size() && skip_.turns > 0; ++place) {
       const Chunk& chunk = passes_.chunks_[place];
-      const Taken turn = chunk.taken - before_[place].taken;
+      const Taken turn = passes_.taken_in_turn(place);
       if (turn == Taken{}) continue;
       const Stand now = passes_.stand_of(chunk);
       inputs_ += turn.inputs;
@@ -329,7 +370,7 @@ class PhasePasses::TurnCheck {
   bool waiting_elsewhere() const {
     for (std::size_t place = 0; place < before_.size(); ++place) {
       const bool waits = !passes_.chunks_[place].waiting.empty();
-      const Taken turn = passes_.chunks_[place].taken - before_[place].taken;
+      const Taken turn = passes_.taken_in_turn(place);
       if (waits && turn.weights == 0) return true;
       if (turn.inputs > 0 && turn.weights == 0) return true;
     }
@@ -344,7 +385,7 @@ class PhasePasses::TurnCheck {
     std::int64_t each = 0;
     for (std::size_t place = 0; place < before_.size(); ++place) {
       const Chunk& chunk = passes_.chunks_[place];
-      const Taken turn = chunk.taken - before_[place].taken;
+      const Taken turn = passes_.taken_in_turn(place);
       if (turn.weights > 0) {
         oldest = &chunk;
         each = turn.weights;
@@ -397,9 +438,7 @@ class PhasePasses::TurnCheck {
   bool in_slices_ = false;
 };
 
-PhasePasses::Skip PhasePasses::skippable(const std::vector<Stand>& before, std::int64_t most) const {
-  return TurnCheck(*this, before, most).check();
-}
+PhasePasses::Skip PhasePasses::skippable(std::int64_t most) const { return TurnCheck(*this, most).check(); }
 
 /// `gained`: what the forwards of these turns keep.
 void PhasePasses::skip_kept(Chunk& chunk, const Taken& turn, std::int64_t turns, std::int64_t gained) {
@@ -417,7 +456,7 @@ void PhasePasses::skip_kept(Chunk& chunk, const Taken& turn, std::int64_t turns,
   } else if (gained > 0) {
     chunk.kept.push_back({next_kept(chunk) - gained, next_kept(chunk)});
   }
-  std::erase_if(chunk.kept, [](const Run& run) { return run.size() == 0; });
+  drop_empty(chunk.kept);
 }
 
 /// Of the newest microbatches, or the first slices of the newest one that are left.
@@ -429,19 +468,18 @@ void PhasePasses::take_newest_slices(Chunk& chunk, std::int64_t count) const {
     const std::int64_t first = std::max(run.begin, (run.end - 1) / frame_.slices * frame_.slices);
     const Run rest{first + count, run.end};
     run.end = first;
+    drop_empty(chunk.kept);
     if (rest.size() > 0) chunk.kept.push_back(rest);
   }
-  std::erase_if(chunk.kept, [](const Run& one) { return one.size() == 0; });
+  drop_empty(chunk.kept);
 }
 
-void PhasePasses::skip(const std::vector<Stand>& before, std::int64_t turns) {
+void PhasePasses::skip(std::int64_t turns) {
   std::int64_t all_inputs = 0;
-  for (std::size_t place = 0; place < chunks_.size(); ++place) {
-    all_inputs += chunks_[place].taken.inputs - before[place].taken.inputs;
-  }
+  for (std::size_t place = 0; place < chunks_.size(); ++place) all_inputs += taken_in_turn(place).inputs;
   for (std::size_t place = 0; place < chunks_.size(); ++place) {
     Chunk& chunk = chunks_[place];
-    const Taken turn = chunk.taken - before[place].taken;
+    const Taken turn = taken_in_turn(place);
     if (turn == Taken{}) continue;
     const std::int64_t kept = next_kept(chunk);
     chunk.taken.forwards += turn.forwards * turns;
@@ -461,7 +499,7 @@ void PhasePasses::skip(const std::vector<Stand>& before, std::int64_t turns) {
     } else if (turn.inputs > 0) {
       leave_weights(chunk, turn.inputs * turns, turn.inputs == 1 ? all_inputs : 1);
     }
-    std::erase_if(chunk.waiting, [](const Waiting& run) { return run.count == 0; });
+    drop_empty(chunk.waiting);
     chunk.taken.oldest += turn.oldest * turns;
     chunk.taken.newest += turn.newest * turns;
     chunk.taken.inputs += turn.inputs * turns;
@@ -477,13 +515,14 @@ std::int64_t PhasePasses::microbatch_of(std::int32_t copy, std::int64_t number) 
   if (!frame_.item) return number;
   if (frame_.stride) return frame_.first[static_cast<std::size_t>(copy)] + number * *frame_.stride;
   WholeNames names = frame_.names;
-  names["r"] = copy;
-  names["i"] = number;
-  const std::int64_t microbatch = whole_value(frame_.item.text, names, frame_.item.where);
-  const std::int64_t all = frame_.names.at("m") * (frame_.whole ? frame_.updates : 1);
+  names.set(index(RuleName::kR), copy);
+  names.set(index(RuleName::kI), number);
+  const std::int64_t microbatch = frame_.item.expression.value(names, frame_.item.where);
+  const std::int64_t all = *names.find(index(RuleName::kM)) * (frame_.whole ? frame_.updates : 1);
   if (microbatch >= 0 && microbatch < all) return microbatch;
-  throw Error(frame_.item.where + ": " + frame_.item.text + " is " + std::to_string(microbatch) + " for r " +
-              std::to_string(copy) + ", i " + std::to_string(number) + ", expected 0 to " + std::to_string(all - 1));
+  throw Error(frame_.item.where + ": " + frame_.item.expression.text() + " is " + std::to_string(microbatch) +
+              " for r " + std::to_string(copy) + ", i " + std::to_string(number) + ", expected 0 to " +
+              std::to_string(all - 1));
 }
 
 void PhasePasses::check_all(const std::string& where) const {

@@ -30,7 +30,10 @@ struct WantedPass {
 /// pattern can be skipped.
 class PhasePasses {
  public:
-  PhasePasses(const PhaseFrame& frame, std::int32_t device);
+  explicit PhasePasses(const PhaseFrame& frame);
+
+  /// None has been written.
+  void begin(std::int32_t device);
 
   bool holds(std::int32_t copy, std::int64_t chunk) const { return frame_.stage(copy, chunk, device_) >= 0; }
 
@@ -74,19 +77,27 @@ class PhasePasses {
     bool waits_even = false;  ///< weight gradients likewise
     std::int64_t waiting = 0;
   };
-  void stands(std::vector<Stand>& all) const;
 
-  /// Turns that may be left out because they do the same as the one that was taken since `before`, `advance` later.
+  /// A turn begins; another one may begin and end inside.
+  void begin_turn();
+  void end_turn() { --depth_; }
+  /// Backwards of the chunk since the turn began.
+  std::int64_t backwards_of_turn(std::int32_t copy, std::int64_t chunk) const {
+    const Taken turn = taken_in_turn(frame_.place(copy, chunk));
+    return turn.oldest + turn.newest;
+  }
+
+  /// Turns that may be left out because they do the same as this one, `advance` later.
   struct Skip {
     std::int64_t turns = 0;
     Advance advance;
   };
   /// At most `most`. What a turn does follows from where runs begin; as long as it takes from one run and adds to it,
   /// the next turn does the same with all numbers moved by what was taken.
-  Skip skippable(const std::vector<Stand>& before, std::int64_t most) const;
+  Skip skippable(std::int64_t most) const;
 
-  /// The passes of so many more turns like the one since `before`.
-  void skip(const std::vector<Stand>& before, std::int64_t turns);
+  /// The passes of so many more turns like this one.
+  void skip(std::int64_t turns);
 
   /// Throws `Error` when passes are missing.
   void check_all(const std::string& where) const;
@@ -105,12 +116,19 @@ class PhasePasses {
     std::int64_t count = 0;
     std::int64_t since = 0;
     std::int64_t apart = 1;
+    std::int64_t size() const { return count; }
   };
   struct Chunk {
     Taken taken;
     std::int64_t recomputed = 0;  ///< numbers below have been recomputed, if at all
     std::deque<Run> kept;
     std::deque<Waiting> waiting;
+    std::uint64_t touched = 0;  ///< the time at which the turn began that last took of it
+  };
+  /// A turn: chunks that it has taken of, as they stood before.
+  struct Turn {
+    std::uint64_t since = 0;
+    std::vector<Stand> before;  ///< by place
   };
   class TurnCheck;
 
@@ -128,13 +146,19 @@ class PhasePasses {
   /// The number of what the next whole microbatch of forwards keeps first.
   std::int64_t next_kept(const Chunk& chunk) const { return chunk.taken.forwards / frame_.slices * frame_.slices; }
   Stand stand_of(const Chunk& chunk) const;
+  /// Before anything of the chunk changes.
+  void touch(std::size_t place);
+  Taken taken_in_turn(std::size_t place) const;
   [[noreturn]] void fail(const std::string& where, const std::string& what) const;
   std::string name_of(const WantedPass& wanted) const;
 
   const PhaseFrame& frame_;
-  std::int32_t device_;
+  std::int32_t device_ = 0;
   std::vector<Chunk> chunks_;   ///< by copy, then chunk
   std::int64_t left_over_ = 0;  ///< weight gradients that inputs have left so far
+  std::vector<Turn> turns_;     ///< the first `depth_` of them have begun
+  std::size_t depth_ = 0;
+  std::uint64_t time_ = 0;  ///< turns that have begun so far
 };
 
 }  // namespace plumb

@@ -14,7 +14,9 @@ namespace {
 /// Another schedule, with options that the rules set.
 Schedule schedule_like(const PhaseRules& rules, std::string_view name, const ScheduleParams& params) {
   check_chunks(rules, name, params);
-  const WholeNames names{{"p", params.num_devices}, {"m", params.num_microbatches}};
+  WholeNames names(rules.names);
+  names.set(index(RuleName::kP), params.num_devices);
+  names.set(index(RuleName::kM), params.num_microbatches);
   check_needs(rules, name, names);
   ScheduleParams theirs = params;
   for (const auto& [option, text] : rules.set_in_it) {
@@ -32,10 +34,7 @@ Schedule schedule_from_rules(const PhaseRules& rules, std::string_view file_name
   const std::string name(file_name.substr(file_name.rfind('/') + 1));
   PhaseFrame frame = phase_frame(rules, file_name, params);
   Schedule schedule = framed_schedule(rules, frame, name, params);
-  for (std::int32_t d = 0; d < params.num_devices; ++d) {
-    schedule.devices.push_back(repeat_steps(params, frame.whole ? 1 : frame.updates,
-                                            [&](ListBuilder& list) { write_phases(rules, frame, d, changes, list); }));
-  }
+  schedule.devices = phase_lists(rules, frame, changes);
   const bool validates = offers_option(rules, kValidationOption.name);
   return validates ? with_validation(name, params, std::move(schedule)) : schedule;
 }

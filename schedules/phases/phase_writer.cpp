@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +10,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/reader_limits.hpp"
+#include "schedules/catalogue/list_builder.hpp"
 #include "schedules/phases/phase_passes.hpp"
 
 namespace plumb {
@@ -26,6 +25,14 @@ class ChunkStream {
     std::int64_t run = 0;  ///< passes of this chunk from here on
   };
 
+  /// There are no chunks yet, and no passes.
+  void clear() {
+    taken_ = {};
+    ends_.clear();
+    chunks_.clear();
+    full_ = kEndless;
+    last_run_ = 0;
+  }
   void add(std::int64_t chunk, std::int64_t count) {
     if (count <= 0) return;
     ends_.push_back(period() + count);
@@ -62,12 +69,14 @@ class ChunkStream {
   }
 
  private:
+  static constexpr std::int64_t kEndless = std::int64_t{1} << 62;
+
   static std::size_t kind_of(Op op) { return op == Op::kF ? 0 : is_backward(op) ? 1 : op == Op::kW ? 2 : 3; }
 
   std::array<std::int64_t, 4> taken_{};
   std::vector<std::int64_t> ends_;  ///< of runs
   std::vector<std::int64_t> chunks_;
-  std::int64_t full_ = std::int64_t{1} << 62;
+  std::int64_t full_ = kEndless;
   std::int64_t last_run_ = 0;
 };
 
@@ -79,16 +88,34 @@ using StreamPlaces = std::array<std::array<std::int64_t, 4>, kMostStreams>;
 
 Op stream_kind(Op op) { return op == Op::kB ? Op::kI : op; }
 
-/// Expands the rules of one device.
+/// Expands the rules of one device after the other.
 class PhaseWriter {
  public:
-  PhaseWriter(const PhaseRules& rules, const PhaseFrame& frame, std::int32_t device, const PhaseChanges& changes)
-      : rules_(rules), frame_(frame), device_(device), changes_(changes), names_(frame.names), passes_(frame, device) {
-    names_["d"] = device;
+  PhaseWriter(const PhaseRules& rules, const PhaseFrame& frame, const PhaseChanges& changes)
+      : rules_(rules), frame_(frame), changes_(changes), passes_(frame) {}
+
+  DeviceList list_of(std::int32_t device) {
+    const Advance next{.microbatch = static_cast<std::int32_t>(*frame_.names.find(index(RuleName::kM))), .update = 1};
+    list_.repeat(frame_.whole ? 1 : frame_.updates, next, [&] { write(device); });
+    return list_.take_fitting();
   }
 
-  void write(ListBuilder& list) {
-    list_ = &list;
+ private:
+  void begin(std::int32_t device) {
+    device_ = device;
+    names_ = frame_.names;
+    names_.set(index(RuleName::kD), device);
+    passes_.begin(device);
+    streams_.resize(rules_.streams.size());
+    for (ChunkStream& stream : streams_) stream.clear();
+    uneven_ = 0;
+    steps_ = 0;
+    has_updates_ = false;
+    has_reductions_ = false;
+  }
+
+  void write(std::int32_t device) {
+    begin(device);
     run(0, rules_.statements.size());
     if (waits_for_half_) throw Error(last_where() + ": the second half of an overlapped pair is missing");
     write_due();
@@ -96,13 +123,7 @@ class PhaseWriter {
     write_updates();
   }
 
- private:
   using Passes = std::span<const PhasePass>;
-
-  struct NamedStream {
-    std::string name;
-    ChunkStream stream;
-  };
 
   struct Slot {
     std::int64_t slot = 0;
@@ -112,8 +133,8 @@ class PhaseWriter {
 
   const std::string& last_where() const { return rules_.statements.back().where; }
 
-  std::int64_t value(const std::string& text, const std::string& where) const {
-    return whole_value(text, names_, where);
+  std::int64_t value(const WholeExpression& expression, const std::string& where) const {
+    return expression.value(names_, where);
   }
 
   /// With what a search adds to it.
@@ -137,7 +158,7 @@ class PhaseWriter {
       step(statement.where);
       switch (statement.kind) {
         case PhaseStatement::Kind::kLet:
-          set(statement.name, count(at));
+          set(statement.number, count(at));
           break;
         case PhaseStatement::Kind::kNeed:
           need(statement);
@@ -146,7 +167,7 @@ class PhaseWriter {
           take_stream(statement);
           break;
         case PhaseStatement::Kind::kPhase:
-          if (statement.name.empty()) {
+          if (statement.period.empty()) {
             phase(statement.passes, statement.where, turns(at));
           } else {
             periodic(statement, turns(at));
@@ -169,17 +190,18 @@ class PhaseWriter {
     throw Error(said_of_need(statement, statement.where.substr(0, statement.where.rfind(':')), names_));
   }
 
-  void set(const std::string& name, std::int64_t value) {
-    std::int64_t& known = names_[name];
-    if (known != value) ++uneven_;
-    known = value;
+  void set(std::size_t name, std::int64_t value) {
+    const std::int64_t* known = names_.find(name);
+    if ((known == nullptr ? 0 : *known) != value) ++uneven_;
+    names_.set(name, value);
   }
 
   std::int64_t turns(std::size_t at) const {
     const PhaseStatement& statement = rules_.statements[at];
     const std::int64_t turns = count(at);
     if (turns >= 0) return turns;
-    throw Error(statement.where + ": " + statement.value + " is " + std::to_string(turns) + ", expected at least 0");
+    throw Error(statement.where + ": " + statement.value.text() + " is " + std::to_string(turns) +
+                ", expected at least 0");
   }
 
   /// Runs the block that begins at `at`; returns where it ends.
@@ -190,7 +212,7 @@ class PhaseWriter {
       const std::int64_t count = turns(at);
       for (std::int64_t i = 0; i < count; ++i) {
         step(statement.where);
-        set(statement.name, i);
+        set(statement.number, i);
         run(at + 1, statement.end);
       }
     } else if (statement.kind == PhaseStatement::Kind::kRepeat) {
@@ -222,7 +244,8 @@ class PhaseWriter {
   }
 
   void take_stream(const PhaseStatement& written) {
-    ChunkStream stream;
+    ChunkStream& stream = streams_[written.number];
+    stream.clear();
     const std::int64_t all = frame_.chunks;
     for (const StreamPart& part : written.parts) {
       const std::int64_t times = value(part.count, written.where);
@@ -236,9 +259,6 @@ class PhaseWriter {
       if (!part.all.empty() && times > 0) stream.end_after(value(part.all, written.where), times);
     }
     if (stream.empty()) throw Error(written.where + ": the stream is empty, expected chunks");
-    const auto known = std::ranges::find(streams_, written.name, &NamedStream::name);
-    if (known != streams_.end()) streams_.erase(known);
-    streams_.push_back({written.name, std::move(stream)});
     ++uneven_;
   }
 
@@ -248,9 +268,9 @@ class PhaseWriter {
   }
 
   ChunkStream& stream_of(const PhasePass& pass, const std::string& where) {
-    const auto found = std::ranges::find(streams_, pass.stream, &NamedStream::name);
-    if (found == streams_.end()) throw Error(where + ": there is no stream '" + pass.stream + "'");
-    return found->stream;
+    ChunkStream& stream = streams_[pass.stream];
+    if (stream.empty()) throw Error(where + ": there is no stream '" + rules_.streams[pass.stream] + "'");
+    return stream;
   }
 
   // Turns of a pattern, in pieces that are alike.
@@ -260,14 +280,14 @@ class PhaseWriter {
       for (std::int64_t turn = 0; turn < turns; ++turn) this->turn(passes, where);
       return;
     }
-    const bool streams = std::ranges::any_of(passes, [](const PhasePass& pass) { return !pass.stream.empty(); });
+    const bool streams = std::ranges::any_of(passes, [](const PhasePass& pass) { return pass.has_stream(); });
     const std::int64_t left = streams ? whole_rounds(passes, where, turns) : whole_updates(passes, where, turns);
     pieces(passes, where, left);
   }
 
   /// Turns that come again after a period, which is written out.
   void periodic(const PhaseStatement& statement, std::int64_t turns) {
-    const std::int64_t period = std::max<std::int64_t>(value(statement.name, statement.where), 1);
+    const std::int64_t period = std::max<std::int64_t>(value(statement.period, statement.where), 1);
     const auto write = [&](std::int64_t count) {
       for (std::int64_t k = 0; k < count; ++k) {
         turn(statement.passes, statement.where);
@@ -278,19 +298,26 @@ class PhaseWriter {
     write(turns % period);
   }
 
+  /// Passes that go through the same stream as `pass`.
+  static std::int64_t taking_alike(Passes passes, const PhasePass& pass) {
+    return std::ranges::count_if(passes, [&](const PhasePass& one) {
+      return one.stream == pass.stream && stream_kind(one.op) == stream_kind(pass.op);
+    });
+  }
+
   /// Turns in which all streams go round: where a pattern has several passes, they are one block.
   std::int64_t whole_rounds(Passes passes, const std::string& where, std::int64_t turns) {
     if (passes.size() < 2) return turns;
     std::int64_t period = 0;
     std::int64_t reach = turns;
-    std::map<std::pair<const ChunkStream*, Op>, std::int64_t> each;
-    for (const PhasePass& pass : passes) {
-      if (pass.stream.empty() || !pass.count.empty()) return turns;
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      const PhasePass& pass = passes[i];
+      if (!pass.has_stream() || !pass.count.empty()) return turns;
       ChunkStream& stream = stream_of(pass, where);
       if (period != 0 && stream.period() != period) return turns;
       period = stream.period();
       reach = std::min(reach, stream.full() - stream.taken(pass.op));
-      if (++each[{&stream, stream_kind(pass.op)}] > 1) return turns;
+      if (taking_alike(passes.first(i), pass) > 0) return turns;
     }
     const std::int64_t rounds = std::max<std::int64_t>(reach, 0) / period;
     fold(rounds, where, true, [&] { pieces(passes, where, period); });
@@ -332,20 +359,17 @@ class PhaseWriter {
   std::int64_t turns_alike(Passes passes, const PhasePass& pass, const std::string& where) {
     std::int64_t turns = std::int64_t{1} << 62;
     std::int64_t chunk = -1;
-    if (!pass.stream.empty()) {
+    if (pass.has_stream()) {
       if (!pass.count.empty()) return 1;
-      const auto with_it = std::ranges::count_if(passes, [&](const PhasePass& one) {
-        return one.stream == pass.stream && stream_kind(one.op) == stream_kind(pass.op);
-      });
       ChunkStream& stream = stream_of(pass, where);
       const ChunkStream::Place place = stream.at(stream.taken(pass.op));
-      turns = place.run / with_it;
+      turns = place.run / taking_alike(passes, pass);
       chunk = place.chunk;
     }
     const bool cut = is_backward(pass.op) && (frame_.update_every > 0 || frame_.recompute.except_last);
     if (!cut) return turns;
     if (!pass.count.empty()) return 1;
-    if (pass.stream.empty()) chunk = value(pass.chunk, where);
+    if (!pass.has_stream()) chunk = value(pass.chunk, where);
     const std::int32_t copy = copy_of(pass, where);
     if (frame_.update_every > 0) {
       turns = std::min(turns, frame_.update_every - passes_.backwards(copy, chunk) % frame_.update_every);
@@ -372,58 +396,42 @@ class PhaseWriter {
         ++done;
         continue;
       }
-      const ListBuilder::Mark begin = list_->mark();
-      const Depth depth(*this);
-      const std::vector<PhasePasses::Stand>& before = depth.stands;
+      const ListBuilder::Mark begin = list_.mark();
+      passes_.begin_turn();
       const StreamPlaces streams_before = stream_places();
       const std::uint64_t uneven = uneven_;
       body();
       PhasePasses::Skip skip;
-      if (uneven == uneven_ && !waits_for_half_ && (!whole || returns(before, streams_before))) {
-        skip = passes_.skippable(before, turns - done - 1);
+      if (uneven == uneven_ && !waits_for_half_ && (!whole || returns(streams_before))) {
+        skip = passes_.skippable(turns - done - 1);
       }
       if (skip.turns > 0) {
-        passes_.skip(before, skip.turns);
+        passes_.skip(skip.turns);
         move_streams(streams_before, skip.turns);
-        if (!whole) note_due(before);
-        list_->close(begin, 1 + skip.turns, skip.advance);
+        if (!whole) note_due();
+        list_.close(begin, 1 + skip.turns, skip.advance);
       }
+      passes_.end_turn();
       done += 1 + skip.turns;
     }
   }
 
-  /// What is known where a turn begins, by how deep it lies in others: room that is used again and again.
-  struct Depth {
-    explicit Depth(PhaseWriter& of) : writer(of), stands(writer.room()) { writer.passes_.stands(stands); }
-    ~Depth() { --writer.depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
-
-    PhaseWriter& writer;
-    std::vector<PhasePasses::Stand>& stands;
-  };
-  std::vector<PhasePasses::Stand>& room() {
-    if (depth_ == rooms_.size()) rooms_.emplace_back();
-    return rooms_[depth_++];
-  }
-
   StreamPlaces stream_places() const {
     StreamPlaces places;
-    for (std::size_t i = 0; i < std::min(streams_.size(), places.size()); ++i)
-      places[i] = streams_[i].stream.all_taken();
+    for (std::size_t i = 0; i < std::min(streams_.size(), places.size()); ++i) places[i] = streams_[i].all_taken();
     return places;
   }
 
   void move_streams(const StreamPlaces& before, std::int64_t turns) {
-    for (std::size_t i = 0; i < streams_.size(); ++i) streams_[i].stream.move(before[i], turns);
+    for (std::size_t i = 0; i < streams_.size(); ++i) streams_[i].move(before[i], turns);
   }
 
   /// Whether streams and updates stand where they stood, rounds and updates later.
-  bool returns(const std::vector<PhasePasses::Stand>& before, const StreamPlaces& streams_before) {
+  bool returns(const StreamPlaces& streams_before) {
     if (frame_.recompute.except_last) return false;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
-      const ChunkStream& stream = streams_[i].stream;
-      if (stream.constant()) continue;
+      const ChunkStream& stream = streams_[i];
+      if (stream.empty() || stream.constant()) continue;
       for (std::size_t kind = 0; kind < 4; ++kind) {
         const std::int64_t now = stream.all_taken()[kind];
         const std::int64_t moved = now - streams_before[i][kind];
@@ -431,12 +439,10 @@ class PhaseWriter {
       }
     }
     if (frame_.update_every == 0) return true;
-    std::vector<PhasePasses::Stand> after;
-    passes_.stands(after);
-    for (std::size_t place = 0; place < after.size(); ++place) {
-      const std::int64_t moved = after[place].taken.oldest + after[place].taken.newest - before[place].taken.oldest -
-                                 before[place].taken.newest;
-      if (moved % frame_.update_every != 0) return false;
+    for (std::int32_t copy = 0; copy < frame_.copies; ++copy) {
+      for (std::int64_t chunk = 0; chunk < frame_.chunks; ++chunk) {
+        if (passes_.backwards_of_turn(copy, chunk) % frame_.update_every != 0) return false;
+      }
     }
     return due_.empty();
   }
@@ -452,8 +458,7 @@ class PhaseWriter {
         const std::int64_t count = value(pass.count, where);
         for (std::int64_t k = 0; k < count; ++k) put(one, where);
       } else {
-        fold(value(pass.count, where), where, frame_.update_every > 0 || !pass.stream.empty(),
-             [&] { put(one, where); });
+        fold(value(pass.count, where), where, frame_.update_every > 0 || pass.has_stream(), [&] { put(one, where); });
       }
       i += halves - 1;
     }
@@ -484,7 +489,7 @@ class PhaseWriter {
     WantedPass wanted{.op = pass.op, .newest = pass.newest, .with_next = pass.with_next};
     wanted.copy = copy_of(pass, where);
     if (!pass.chunk.empty()) wanted.chunk = known_chunk(value(pass.chunk, where), where);
-    if (!pass.stream.empty()) {
+    if (pass.has_stream()) {
       ChunkStream& stream = stream_of(pass, where);
       wanted.chunk = stream.at(stream.taken(pass.op)++).chunk;
     }
@@ -499,7 +504,7 @@ class PhaseWriter {
                     std::to_string(kMostAtOnce));
       }
     }
-    if (pass.where == "host") {
+    if (pass.from_host) {
       wanted.where = Action::kHost;
     } else if (!pass.where.empty()) {
       const std::int64_t device = value(pass.where, where);
@@ -521,13 +526,13 @@ class PhaseWriter {
     if (waits_for_half_) {
       waits_for_half_ = false;
       if (first_half_ && action) first_half_->overlaps_next = 1;
-      if (first_half_) list_->add_all({&*first_half_, 1});
+      if (first_half_) list_.add(*first_half_);
     }
     if (wanted.with_next) {
       waits_for_half_ = true;
       first_half_ = action;
     } else if (action) {
-      list_->add_all({&*action, 1});
+      list_.add(*action);
     }
     has_updates_ = has_updates_ || wanted.op == Op::kU;
     has_reductions_ = has_reductions_ || wanted.op == Op::kReduceGrad;
@@ -543,17 +548,16 @@ class PhaseWriter {
     const std::int64_t last = frame_.real[index(action.replica)] - 1;
     if (frame_.recompute.except_last && static_cast<std::int64_t>(action.microbatch) == last) return;
     action.op = Op::kR;
-    list_->add_all({&action, 1});
+    list_.add(action);
   }
 
   /// After turns that were left out.
-  void note_due(const std::vector<PhasePasses::Stand>& before) {
+  void note_due() {
     if (frame_.update_every == 0) return;
     for (std::int32_t copy = 0; copy < frame_.copies; ++copy) {
       for (std::int64_t chunk = 0; chunk < frame_.chunks; ++chunk) {
-        const PhasePasses::Taken& was = before[frame_.place(copy, chunk)].taken;
-        const std::int64_t taken = passes_.backwards(copy, chunk);
-        if (taken == was.oldest + was.newest || taken % frame_.update_every != 0) continue;
+        const bool ends = passes_.backwards(copy, chunk) % frame_.update_every == 0;
+        if (!ends || passes_.backwards_of_turn(copy, chunk) == 0) continue;
         due_.push_back({.op = Op::kU, .copy = copy, .chunk = chunk});
       }
     }
@@ -587,15 +591,13 @@ class PhaseWriter {
 
   const PhaseRules& rules_;
   const PhaseFrame& frame_;
-  std::int32_t device_;
+  std::int32_t device_ = 0;
   const PhaseChanges& changes_;
   WholeNames names_;
   PhasePasses passes_;
-  ListBuilder* list_ = nullptr;
-  std::vector<NamedStream> streams_;
-  std::deque<std::vector<PhasePasses::Stand>> rooms_;
-  std::size_t depth_ = 0;
-  std::vector<Slot> slots_;  ///< of the block that is being sorted
+  ListBuilder list_;
+  std::vector<ChunkStream> streams_;  ///< by their number; those that are not known yet are empty
+  std::vector<Slot> slots_;           ///< of the block that is being sorted
   std::int64_t slot_ = 0;
   bool sorting_ = false;
   std::optional<Action> first_half_;
@@ -609,9 +611,12 @@ class PhaseWriter {
 
 }  // namespace
 
-void write_phases(const PhaseRules& rules, const PhaseFrame& frame, std::int32_t device, const PhaseChanges& changes,
-                  ListBuilder& list) {
-  PhaseWriter(rules, frame, device, changes).write(list);
+std::vector<DeviceList> phase_lists(const PhaseRules& rules, const PhaseFrame& frame, const PhaseChanges& changes) {
+  PhaseWriter writer(rules, frame, changes);
+  std::vector<DeviceList> lists;
+  lists.reserve(static_cast<std::size_t>(frame.devices));
+  for (std::int32_t device = 0; device < frame.devices; ++device) lists.push_back(writer.list_of(device));
+  return lists;
 }
 
 }  // namespace plumb

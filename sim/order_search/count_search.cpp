@@ -61,6 +61,7 @@ class CountSearch {
       best_changes = here;
     }
     VariedCounts answer;
+    if (best.makespan != kNeverEnds) best_changes = without_idle_options(std::move(best_changes), best);
     answer.simulations = simulated_;
     if (best.makespan == kNeverEnds) return answer;
     answer.schedule = *expanded(best_changes);
@@ -116,6 +117,19 @@ class CountSearch {
       return change_option(changes, of_.rules.options[which - lets_.size() - phases_.size()], by);
     }
     return true;
+  }
+
+  /// Without the options whose change makes the order no better: they would be told as if they mattered.
+  ChangedCounts without_idle_options(ChangedCounts changes, const OrderScore& best) {
+    for (const PhaseOption& option : of_.rules.options) {
+      ChangedCounts plain = changes;
+      plain.options.erase(option.name);
+      const auto given = of_.params.options.find(option.name);
+      if (given != of_.params.options.end()) plain.options.insert(*given);
+      const std::optional<OrderScore> scored = score(plain);
+      if (scored && *scored <= best) changes = std::move(plain);
+    }
+    return changes;
   }
 
   /// All devices, or one; first and last.

@@ -57,7 +57,7 @@ bool has_figures(const ExpectedFigures& line, const ScheduleParams& params) {
   CHECK(replay(schedule, kFigureTimes).makespan == whole_value(line.makespan, names, line.name));
   const std::vector<std::int64_t> peaks = peak_stashes(schedule);
   for (std::size_t d = 0; d < peaks.size(); ++d) {
-    names["d"] = static_cast<std::int64_t>(d);
+    names.set("d", static_cast<std::int64_t>(d));
     CHECK(peaks[d] == whole_value(line.kept, names, line.name));
   }
   return true;
