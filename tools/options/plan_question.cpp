@@ -237,8 +237,12 @@ struct DegreeChoices {
 
 /// The ZeRO stages that are searched where none are asked for.
 std::vector<ZeroChoice> usual_zeros(const PlanSearchArguments& arguments, const PlanQuestion& question) {
-  std::vector<ZeroChoice> zeros{{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
-  if (question.runtime != nullptr) return {question.runtime->zero.begin(), question.runtime->zero.end()};
+  std::vector<ZeroChoice> zeros;
+  if (question.runtime != nullptr) {
+    for (const ZeroStage stage : question.runtime->zero) zeros.push_back({stage});
+    return zeros;
+  }
+  zeros = {{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
   if (question.for_systems || arguments.all) zeros.push_back({ZeroStage::kGradients});
   return zeros;
 }
