@@ -12,7 +12,7 @@
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
-#include "sim/order_search/candidate_options.hpp"
+#include "sim/order_search/catalogue_candidates.hpp"
 #include "sim/order_search/schedule_blocks.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/small_search.hpp"
