@@ -54,8 +54,8 @@ void SweepQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
       .flag("all", all, "with 'all': also asynchronous schedules, inference, and schedules that no known system runs")
       .text("devices,p", devices, "RANGE", "pipeline devices")
       .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
-      .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
-      .whole("updates", updates, {}, "optimizer updates to simulate (default: that of the schedule)")
+      .text("chunks,v", chunks, "RANGE", "stages per device (default: as the schedule sets it)")
+      .whole("updates", updates, {}, "optimizer updates to simulate (default: as the schedule sets it)")
       .texts("opt", options, "KEY=VALUE", "option of the schedules; `plumbline schedules NAME` lists them")
       .whole("runs", runs, {1, 1'000'000},
              "with --jitter: simulations per point, for medians and intervals (default: 100)");
