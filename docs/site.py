@@ -21,6 +21,7 @@ NAVIGATION = [
     {"Start": "docs/index.md"},
     {"Tutorial": "docs/tutorial.md"},
     {"How to": [
+        {"I want to install it": "docs/how-to/install.md"},
         {"I have a launch script": "docs/how-to/launch-script.md"},
         {"I have traces": "docs/how-to/traces.md"},
         {"I have a new schedule": "docs/how-to/new-schedule.md"},
@@ -29,6 +30,7 @@ NAVIGATION = [
         {"I want to add something": "docs/how-to/contribute.md"},
     ]},
     {"Concepts": [
+        {"Which schedule?": "docs/concepts/schedules.md"},
         {"Bubbles": "docs/concepts/bubbles.md"},
         {"Memory": "docs/concepts/memory.md"},
         {"Accuracy": "docs/concepts/accuracy.md"},

@@ -82,8 +82,8 @@ class BackwardWalk {
     const auto previous = unit_before(first);
     if ((previous ? times_.end[*previous] : 0) == start) return previous;
     const InstrIndex end = unit_end(program_, first);
-    for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[end].first_wait; ++w) {
-      if (over_at(program_, times_, program_.waits[w]) == start) return before_over(program_.waits[w]);
+    for (const Wait& wait : waits_of(program_, first, end)) {
+      if (over_at(program_, times_, wait) == start) return before_over(wait);
     }
     return times_.ready.empty() ? before_post(first, start) : before_host(first, start, true);
   }
@@ -91,10 +91,8 @@ class BackwardWalk {
   std::optional<InstrIndex> before_over(const Wait& wait) {
     if (is_for_transfer(wait)) return before_available(wait.via);
     if (is_for_collective(wait)) return before_collective(collective_of(wait));
-    if (wait.via == Wait::kLatency) {
-      const Ticks end = times_.end[wait.source];
-      add(CriticalKind::kLatency, wait.source, end, end + program_.comm.value_or(0));
-    }
+    const Ticks end = times_.end[wait.source];
+    add(CriticalKind::kLatency, wait.source, end, end + plumb::latency_of(program_, wait));
     return wait.source;
   }
 

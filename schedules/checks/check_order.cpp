@@ -10,6 +10,7 @@
 #include "schedules/checks/findings.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/document/walk.hpp"
+#include "schedules/program/lane_run.hpp"
 #include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
@@ -105,12 +106,11 @@ class PassOrder {
 
   /// Lets all lists go as far as they get; where they stand, a cycle of waits.
   void note_cycle() {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t device = 0; device < lists_.size(); ++device) {
-        for (; !at_end(device) && open(device) == head(device); moved = true) ++next_[device];
-      }
-    }
+    run_in_turns(lists_.size(), [&](std::size_t lane) {
+      const bool moves = !at_end(lane) && open(lane) == head(lane);
+      if (moves) ++next_[lane];
+      return moves;
+    });
     std::size_t device = 0;
     while (device < lists_.size() && at_end(device)) ++device;
     if (device == lists_.size()) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/document/action_units.hpp"
 #include "schedules/document/schedule.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/rules/dependency_rules.hpp"
@@ -26,9 +27,6 @@ Action collective(const Action& like, Op op) {
   return action;
 }
 
-/// Position after the action or pair at `at`.
-std::size_t after(const Actions& actions, std::size_t at) { return at + (actions[at].overlaps_next ? 2 : 1); }
-
 bool uses_weights(Op op) { return op <= Op::kR; }
 
 /// Stages of a device that hold weights: by replica, then stage.
@@ -40,7 +38,7 @@ HeldStage held(const Action& action) { return {action.replica, action.stage}; }
 std::vector<HeldStage> next_stages(const Actions& actions, std::size_t at, std::size_t count) {
   std::vector<HeldStage> stages;
   while (at < actions.size() && stages.size() < count) {
-    for (const std::size_t end = after(actions, at); at < end; ++at) {
+    for (const std::size_t end = unit_end(actions, at); at < end; ++at) {
       if (!uses_weights(actions[at].op)) continue;
       if (std::ranges::find(stages, held(actions[at])) == stages.end()) stages.push_back(held(actions[at]));
     }
@@ -69,7 +67,7 @@ Actions with_gathers(const Actions& actions, std::int32_t active_stages) {
         if (active.insert(stage).second) add(stage, Op::kUnshard);
       }
     }
-    for (const std::size_t end = after(actions, at); at < end; ++at) result.push_back(actions[at]);
+    for (const std::size_t end = unit_end(actions, at); at < end; ++at) result.push_back(actions[at]);
   }
   for (const HeldStage& stage : active) add(stage, Op::kReshard);
   return result;
@@ -82,7 +80,7 @@ Actions with_reductions(const Schedule& schedule, const Actions& actions) {
   std::map<HeldStage, std::int64_t> done;
   for (std::size_t at = 0; at < actions.size();) {
     Actions reductions;
-    for (const std::size_t end = after(actions, at); at < end; ++at) {
+    for (const std::size_t end = unit_end(actions, at); at < end; ++at) {
       const Action& action = actions[at];
       result.push_back(action);
       if (action.op != Op::kB && action.op != Op::kW) continue;
@@ -152,7 +150,7 @@ class DeviceRounds {
   bool visit(std::size_t device) {
     const Actions& list = lists_[device];
     if (next_[device] == list.size()) return false;
-    const std::size_t end = after(list, next_[device]);
+    const std::size_t end = unit_end(list, next_[device]);
     for (std::size_t at = next_[device]; at < end; ++at) {
       if (!ready(list[at])) return false;
     }
@@ -218,7 +216,7 @@ class LateReceives {
   Actions moved(const Actions& actions) {
     Actions result;
     for (std::size_t at = 0; at < actions.size();) {
-      const std::size_t end = after(actions, at);
+      const std::size_t end = unit_end(actions, at);
       if (is_recv(actions[at].op)) {
         waiting_.push_back(actions[at]);
         at = end;

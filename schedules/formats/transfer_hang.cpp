@@ -11,6 +11,7 @@
 #include "schedules/document/schedule.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/formats/torch_lowering.hpp"
+#include "schedules/program/lane_run.hpp"
 #include "schedules/rules/dependency_rules.hpp"
 
 namespace plumb {
@@ -116,12 +117,7 @@ class Standstill {
       : plan_(std::move(plan)), model_(model), next_(plan_.lists.size(), 0) {}
 
   void run() {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t device = 0; device < next_.size(); ++device) {
-        while (step(device)) moved = true;
-      }
-    }
+    run_in_turns(next_.size(), [&](std::size_t device) { return step(device); });
   }
 
   std::optional<Violation> hang() const {

@@ -58,7 +58,7 @@ class CommonWaitWriter {
     std::size_t end = begin;
     for (; end < members_.size() && members_[end].first == start; ++end) {
       const InstrIndex at = members_[end].second;
-      const std::uint32_t own = program_.instrs[at + 1].first_wait - program_.instrs[at].first_wait;
+      const std::size_t own = waits_of(program_, at).size();
       if (own > kMostOwnWaits) {
         throw CannotRun(to_string(program_.instrs[at].action) + " starts together with others and waits for " +
                         std::to_string(own) + " actions itself; expected at most " + std::to_string(kMostOwnWaits));
@@ -75,8 +75,8 @@ class CommonWaitWriter {
   }
 
   void add_own(std::vector<Wait>& waits, InstrIndex at) const {
-    waits.insert(waits.end(), program_.waits.begin() + program_.instrs[at].first_wait,
-                 program_.waits.begin() + program_.instrs[at + 1].first_wait);
+    const auto own = waits_of(program_, at);
+    waits.insert(waits.end(), own.begin(), own.end());
   }
 
   void add_common(std::vector<Wait>& waits, std::uint32_t first, InstrIndex at, std::size_t lane) const {
@@ -90,9 +90,7 @@ class CommonWaitWriter {
          ++i) {
       const InstrIndex other = members_[i].second;
       if (other == at) continue;
-      for (std::uint32_t w = program_.instrs[other].first_wait; w < program_.instrs[other + 1].first_wait; ++w) {
-        add(program_.waits[w]);
-      }
+      for (const Wait& wait : waits_of(program_, other)) add(wait);
       const bool is_first = std::ranges::find(program_.lane_begin, other) != program_.lane_begin.end();
       if (!is_first) add({unit_begin(program_, other - 1), Wait::kDirect});
     }

@@ -1,13 +1,64 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "schedules/lowering/lower_state.hpp"
-#include "schedules/lowering/receive_rounds.hpp"
+#include "schedules/program/program.hpp"
 #include "schedules/program/waits.hpp"
 
 namespace plumb::lowering {
 namespace {
+
+/// Where receives stand when they are posted as their sends are issued, by transfer: PyTorch's lowering, which visits
+/// the devices in turn, takes at most one ready action (pair) of each, and appends the receive of what it makes to the
+/// receiver's list at that moment. Needs waits and transfers with producer, consumer, issue and channel.
+class ReceiveRounds {
+ public:
+  explicit ReceiveRounds(const Program& program)
+      : program_(program),
+        at_(program.lane_begin.begin(), program.lane_begin.end() - 1),
+        next_send_(at_.size(), 0),
+        posted_(program.transfers.size(), kNotPosted) {
+    for (std::uint32_t i = 0; i < program.transfers.size(); ++i) {
+      const std::size_t from = index(program.channels[program.transfers[i].channel].from);
+      if (i == 0 || index(program.channels[program.transfers[i - 1].channel].from) != from) next_send_[from] = i;
+    }
+  }
+
+  std::vector<InstrIndex> run() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::size_t device = 0; device < at_.size(); ++device) progress = visit(device) || progress;
+    }
+    return std::move(posted_);
+  }
+
+ private:
+  static constexpr InstrIndex kNotPosted = 0xFFFFFFFFU;
+
+  bool visit(std::size_t device) {
+    const InstrIndex first = at_[device];
+    if (first == program_.lane_begin[device + 1]) return false;
+    const InstrIndex end = unit_end(program_, first);
+    const auto is_posted = [&](const Wait& wait) { return !is_for_transfer(wait) || posted_[wait.via] != kNotPosted; };
+    if (!all_waits(program_, first, end, is_posted)) return false;
+    at_[device] = end;
+    for (std::uint32_t& send = next_send_[device]; send < posted_.size(); ++send) {
+      const Transfer& transfer = program_.transfers[send];
+      const Channel& channel = program_.channels[transfer.channel];
+      if (index(channel.from) != device || transfer.issue >= end) break;
+      posted_[send] = at_[index(channel.to)];
+    }
+    return true;
+  }
+
+  const Program& program_;
+  std::vector<InstrIndex> at_;            ///< by device: the step it takes next
+  std::vector<std::uint32_t> next_send_;  ///< by device: its next message
+  std::vector<InstrIndex> posted_;        ///< by transfer
+};
 
 /// A wait between devices on its way to become a transfer.
 struct Edge {
@@ -181,7 +232,7 @@ class TransferWriter {
   /// Posts in the order of their channel: a receive stands no later than those after it.
   void place_receives() {
     std::vector<InstrIndex> rounds;
-    if (state_.options.receives == ReceivePlacement::kOnSend) rounds = receive_rounds(program_);
+    if (state_.options.receives == ReceivePlacement::kOnSend) rounds = ReceiveRounds(program_).run();
     std::vector<InstrIndex> latest(program_.channels.size(), ProducerTable::kNone);
     for (std::size_t i = program_.transfers.size(); i-- > 0;) {
       Transfer& transfer = program_.transfers[i];

@@ -132,9 +132,7 @@ class LongestSteps {
       Step& step = of(instr.action);
       step.action = std::max(step.action, program.durations[instr.row]);
       std::uint32_t edges = is_move(instr.action.op) ? 1 : 0;  // its copy
-      for (std::uint32_t w = instr.first_wait; w != program.instrs[i + 1].first_wait; ++w) {
-        edges += is_for_collective(program.waits[w]) ? 0 : 1;
-      }
+      for (const Wait& wait : waits_of(program, i)) edges += is_for_collective(wait) ? 0 : 1;
       step.edges = std::max(step.edges, edges);
     }
   }

@@ -48,9 +48,13 @@ std::optional<Action> PhasePasses::take(const WantedPass& wanted, const std::str
   } else {
     return without_microbatch(wanted, chunks_[place]);
   }
-  const auto copy = static_cast<std::int32_t>(place / static_cast<std::size_t>(frame_.chunks));
-  const auto chunk = static_cast<std::int64_t>(place % static_cast<std::size_t>(frame_.chunks));
-  const std::int64_t microbatch = number / frame_.slices;
+  std::int32_t copy = wanted.copy;
+  std::int64_t chunk = wanted.chunk;
+  if (chunk < 0) {
+    copy = static_cast<std::int32_t>(place / static_cast<std::size_t>(frame_.chunks));
+    chunk = static_cast<std::int64_t>(place % static_cast<std::size_t>(frame_.chunks));
+  }
+  const std::int64_t microbatch = frame_.slices == 1 ? number : number / frame_.slices;
   if (microbatch >= frame_.real[static_cast<std::size_t>(copy)]) return std::nullopt;
   Action action = ListBuilder::action(StageId{frame_.stage(copy, chunk, device_)}, wanted.op,
                                       microbatch_of(copy, microbatch), ReplicaId{static_cast<std::int16_t>(copy)});
@@ -63,11 +67,11 @@ std::optional<Action> PhasePasses::take(const WantedPass& wanted, const std::str
 
 std::int64_t PhasePasses::forward(const WantedPass& wanted, Chunk& chunk, const std::string& where) const {
   const std::int64_t number = chunk.taken.forwards;
-  if (number / frame_.slices == frame_.written[static_cast<std::size_t>(wanted.copy)]) {
+  if (number == frame_.written[static_cast<std::size_t>(wanted.copy)] * frame_.slices) {
     fail(where, name_of(wanted) + " has all its forwards already");
   }
   ++chunk.taken.forwards;
-  if (chunk.taken.forwards % frame_.slices != 0 || frame_.forward_only) return number;
+  if (chunk.taken.forwards != whole(chunk.taken.forwards) || frame_.forward_only) return number;
   const std::int64_t end = chunk.taken.forwards;
   if (!chunk.kept.empty() && chunk.kept.back().end == end - frame_.slices) {
     chunk.kept.back().end = end;
@@ -88,7 +92,7 @@ std::int64_t PhasePasses::backward(const WantedPass& wanted, Chunk& chunk, const
   } else {
     // Of the newest microbatch the first of its slices that is left here is the last one in the sequence.
     Run& run = chunk.kept.back();
-    number = std::max(run.begin, (run.end - 1) / frame_.slices * frame_.slices);
+    number = std::max(run.begin, whole(run.end - 1));
     const Run rest{number + 1, run.end};
     run.end = number;
     if (run.size() == 0) chunk.kept.pop_back();
@@ -214,7 +218,9 @@ PhasePasses::Stand PhasePasses::stand_of(const Chunk& chunk) const {
 }
 
 void PhasePasses::begin_turn() {
-  if (depth_ == turns_.size()) turns_.push_back({.since = 0, .before = std::vector<Stand>(chunks_.size())});
+  if (depth_ == turns_.size())
+    turns_.push_back(
+        {.since = 0, .before = std::vector<Stand>(chunks_.size()), .taken = std::vector<Taken>(chunks_.size())});
   turns_[depth_++].since = ++time_;
 }
 
@@ -257,12 +263,13 @@ class PhasePasses::TurnCheck {
       : passes_(passes),
         frame_(passes.frame_),
         before_(passes.turns_[passes.depth_ - 1].before),
+        taken_(passes.turns_[passes.depth_ - 1].taken),
         skip_{.turns = most, .advance = {}} {}
 
   Skip check() {
     for (std::size_t place = 0; place < before_.size() && skip_.turns > 0; ++place) {
       const Chunk& chunk = passes_.chunks_[place];
-      const Taken turn = passes_.taken_in_turn(place);
+      const Taken& turn = taken_[place];
       if (turn == Taken{}) continue;
       const Stand now = passes_.stand_of(chunk);
       inputs_ += turn.inputs;
@@ -370,7 +377,7 @@ class PhasePasses::TurnCheck {
   bool waiting_elsewhere() const {
     for (std::size_t place = 0; place < before_.size(); ++place) {
       const bool waits = !passes_.chunks_[place].waiting.empty();
-      const Taken turn = passes_.taken_in_turn(place);
+      const Taken& turn = taken_[place];
       if (waits && turn.weights == 0) return true;
       if (turn.inputs > 0 && turn.weights == 0) return true;
     }
@@ -385,7 +392,7 @@ class PhasePasses::TurnCheck {
     std::int64_t each = 0;
     for (std::size_t place = 0; place < before_.size(); ++place) {
       const Chunk& chunk = passes_.chunks_[place];
-      const Taken turn = passes_.taken_in_turn(place);
+      const Taken& turn = taken_[place];
       if (turn.weights > 0) {
         oldest = &chunk;
         each = turn.weights;
@@ -420,12 +427,13 @@ class PhasePasses::TurnCheck {
   }
 
   std::int64_t first_of_newest(const Stand& before) const {
-    return std::max(before.last - before.back, (before.last - 1) / frame_.slices * frame_.slices);
+    return std::max(before.last - before.back, passes_.whole(before.last - 1));
   }
 
   const PhasePasses& passes_;
   const PhaseFrame& frame_;
   const std::vector<Stand>& before_;
+  const std::vector<Taken>& taken_;
   Skip skip_;
   std::int64_t moved_ = 0;
   std::int64_t slices_moved_ = 0;
@@ -438,7 +446,10 @@ class PhasePasses::TurnCheck {
   bool in_slices_ = false;
 };
 
-PhasePasses::Skip PhasePasses::skippable(std::int64_t most) const { return TurnCheck(*this, most).check(); }
+PhasePasses::Skip PhasePasses::skippable(std::int64_t most) {
+  for (std::size_t place = 0; place < chunks_.size(); ++place) turns_[depth_ - 1].taken[place] = taken_in_turn(place);
+  return TurnCheck(*this, most).check();
+}
 
 /// `gained`: what the forwards of these turns keep.
 void PhasePasses::skip_kept(Chunk& chunk, const Taken& turn, std::int64_t turns, std::int64_t gained) {
@@ -465,7 +476,7 @@ void PhasePasses::take_newest_slices(Chunk& chunk, std::int64_t count) const {
   if (count % frame_.slices == 0) {
     run.end -= count;
   } else {
-    const std::int64_t first = std::max(run.begin, (run.end - 1) / frame_.slices * frame_.slices);
+    const std::int64_t first = std::max(run.begin, whole(run.end - 1));
     const Run rest{first + count, run.end};
     run.end = first;
     drop_empty(chunk.kept);
@@ -475,11 +486,12 @@ void PhasePasses::take_newest_slices(Chunk& chunk, std::int64_t count) const {
 }
 
 void PhasePasses::skip(std::int64_t turns) {
+  const std::vector<Taken>& taken = turns_[depth_ - 1].taken;
   std::int64_t all_inputs = 0;
-  for (std::size_t place = 0; place < chunks_.size(); ++place) all_inputs += taken_in_turn(place).inputs;
+  for (const Taken& turn : taken) all_inputs += turn.inputs;
   for (std::size_t place = 0; place < chunks_.size(); ++place) {
     Chunk& chunk = chunks_[place];
-    const Taken turn = taken_in_turn(place);
+    const Taken& turn = taken[place];
     if (turn == Taken{}) continue;
     const std::int64_t kept = next_kept(chunk);
     chunk.taken.forwards += turn.forwards * turns;

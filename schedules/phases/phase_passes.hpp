@@ -94,9 +94,9 @@ class PhasePasses {
   };
   /// At most `most`. What a turn does follows from where runs begin; as long as it takes from one run and adds to it,
   /// the next turn does the same with all numbers moved by what was taken.
-  Skip skippable(std::int64_t most) const;
+  Skip skippable(std::int64_t most);
 
-  /// The passes of so many more turns like this one.
+  /// The passes of so many more turns like this one, behind `skippable`.
   void skip(std::int64_t turns);
 
   /// Throws `Error` when passes are missing.
@@ -129,6 +129,7 @@ class PhasePasses {
   struct Turn {
     std::uint64_t since = 0;
     std::vector<Stand> before;  ///< by place
+    std::vector<Taken> taken;   ///< what a turn takes, as `skippable` found it
   };
   class TurnCheck;
 
@@ -144,7 +145,11 @@ class PhasePasses {
   Action without_microbatch(const WantedPass& wanted, Chunk& chunk) const;
   std::int64_t microbatch_of(std::int32_t copy, std::int64_t number) const;
   /// The number of what the next whole microbatch of forwards keeps first.
-  std::int64_t next_kept(const Chunk& chunk) const { return chunk.taken.forwards / frame_.slices * frame_.slices; }
+  std::int64_t next_kept(const Chunk& chunk) const { return whole(chunk.taken.forwards); }
+  /// The first slice of the microbatch.
+  std::int64_t whole(std::int64_t number) const {
+    return frame_.slices == 1 ? number : number / frame_.slices * frame_.slices;
+  }
   Stand stand_of(const Chunk& chunk) const;
   /// Before anything of the chunk changes.
   void touch(std::size_t place);

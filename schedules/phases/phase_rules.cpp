@@ -35,8 +35,8 @@ Schedule schedule_from_rules(const PhaseRules& rules, std::string_view file_name
   PhaseFrame frame = phase_frame(rules, file_name, params);
   Schedule schedule = framed_schedule(rules, frame, name, params);
   schedule.devices = phase_lists(rules, frame, changes);
-  const bool validates = offers_option(rules, kValidationOption.name);
-  return validates ? with_validation(name, params, std::move(schedule)) : schedule;
+  if (!offers_option(rules, kValidationOption.name)) return schedule;
+  return with_validation(name, params, std::move(schedule));
 }
 
 Schedule schedule_from_rules(std::string_view text, std::string_view file_name, const ScheduleParams& params) {

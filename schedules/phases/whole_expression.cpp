@@ -204,9 +204,11 @@ class ExpressionRun {
           *end++ = Value{step.number};
           break;
         case Kind::kName:
-        case Kind::kIs:
-          put(*end++, named(step), static_cast<std::size_t>(step.number) == growing);
+        case Kind::kIs: {
+          const std::int64_t* known = names_.find(static_cast<std::size_t>(step.number));
+          put(*end++, known != nullptr ? *known : fail_name(step), static_cast<std::size_t>(step.number) == growing);
           break;
+        }
         case Kind::kNegate:
           end[-1] = negated(end[-1]);
           break;
@@ -294,8 +296,7 @@ class ExpressionRun {
     return {value, 0, bent || a.slope != 0 || b.slope != 0};
   }
 
-  std::int64_t named(const WholeExpression::Step& step) const {
-    if (const std::int64_t* found = names_.find(static_cast<std::size_t>(step.number))) return *found;
+  [[noreturn]] std::int64_t fail_name(const WholeExpression::Step& step) const {
     const std::string_view said = std::string_view(of_.text_).substr(step.begin, step.length);
     if (step.kind == Kind::kIs && names_.find(step.option) != nullptr) {
       fail("'" + std::string(said) + "': it has no such word");

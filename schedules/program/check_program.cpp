@@ -59,9 +59,7 @@ class Checker {
            name(at) + ": the other half of its pair is missing");
     expect((instr.action.overlaps_next != 0) == program_.rows[instr.row].overlapped,
            name(at) + ": its row says otherwise whether it is the first of a pair");
-    for (std::uint32_t i = instr.first_wait; i < program_.instrs[at + 1].first_wait; ++i) {
-      check_wait(program_.waits[i], device, at);
-    }
+    for (const Wait& wait : waits_of(program_, at)) check_wait(wait, device, at);
   }
 
   /// Its own, or that of one with which it starts together.
@@ -73,10 +71,9 @@ class Checker {
     const bool in_lane = wait.source >= begin(device) && wait.source < begin(device + 1);
     expect(wait.source < program_.size() && (!in_lane || wait.source < at),
            name(at) + ": waits for something later in its own lane");
-    if (wait.via == Wait::kDirect || wait.via == Wait::kLatency) return;
-    if ((wait.via & Wait::kCollectiveBit) != 0) {
-      expect((wait.via & ~Wait::kCollectiveBit) < program_.collectives.size(), name(at) + ": no such collective");
-      return;
+    if (is_plain(wait)) return;
+    if (is_for_collective(wait)) {
+      return expect(collective_of(wait) < program_.collectives.size(), name(at) + ": no such collective");
     }
     const bool ok = wait.via < program_.transfers.size() && is_for(program_.transfers[wait.via], at) &&
                     program_.transfers[wait.via].producer == wait.source;

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "schedules/document/schedule_io.hpp"
+#include "schedules/program/waits.hpp"
 
 namespace plumb {
 namespace {
@@ -19,9 +20,8 @@ std::string in_lane(const Program& program, DeviceId device, InstrIndex at) {
 }
 
 std::string wait_text(const Program& program, const Wait& wait) {
-  const bool special = wait.via == Wait::kDirect || wait.via == Wait::kLatency;
-  if (special || (wait.via & Wait::kCollectiveBit) == 0) return text(program, wait.source);
-  return "collective " + std::to_string(wait.via & ~Wait::kCollectiveBit);
+  if (!is_for_collective(wait)) return text(program, wait.source);
+  return "collective " + std::to_string(collective_of(wait));
 }
 
 std::string instr_text(const Program& program, InstrIndex at) {
@@ -31,18 +31,15 @@ std::string instr_text(const Program& program, InstrIndex at) {
   if (!program.version_read.empty() && program.version_read[at] >= 0) {
     out += "[v" + std::to_string(program.version_read[at]) + "]";
   }
-  if (instr.first_wait == program.instrs[at + 1].first_wait) return out;
-  out += "{";
-  for (std::uint32_t i = instr.first_wait; i < program.instrs[at + 1].first_wait; ++i) {
-    out += (i == instr.first_wait ? "" : " ") + wait_text(program, program.waits[i]);
-  }
-  return out + "}";
+  std::string waits;
+  for (const Wait& wait : waits_of(program, at)) waits += (waits.empty() ? "{" : " ") + wait_text(program, wait);
+  return waits.empty() ? out : out + waits + "}";
 }
 
 std::string lane_text(const Program& program, std::size_t device) {
   std::string out = "d" + std::to_string(device) + ":";
   for (InstrIndex at = program.lane_begin[device]; at < program.lane_begin[device + 1]; ++at) {
-    const bool second = at > program.lane_begin[device] && program.instrs[at - 1].action.overlaps_next;
+    const bool second = unit_begin(program, at) != at;
     out += second ? ";" : program.instrs[at].action.overlaps_next ? " (" : " ";
     out += instr_text(program, at) + (second ? ")" : "");
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "schedules/program/program.hpp"
 
@@ -21,6 +22,14 @@ inline InstrIndex unit_begin(const Program& program, InstrIndex at) {
 
 /// First instr of the unit before the one that begins with `first`, which must not be the first of its lane.
 inline InstrIndex unit_before(const Program& program, InstrIndex first) { return unit_begin(program, first - 1); }
+
+/// What the instrs [first, end) wait for.
+inline std::span<const Wait> waits_of(const Program& program, InstrIndex first, InstrIndex end) {
+  const std::uint32_t begin = program.instrs[first].first_wait;
+  return std::span(program.waits).subspan(begin, program.instrs[end].first_wait - begin);
+}
+/// What one instr waits for, whether or not it is half of a pair.
+inline std::span<const Wait> waits_of(const Program& program, InstrIndex at) { return waits_of(program, at, at + 1); }
 
 /// What `wait.via` names, when it is not one of the two kinds of plain edge.
 constexpr bool is_plain(const Wait& wait) { return wait.via >= Wait::kLatency; }
@@ -43,12 +52,11 @@ bool all_sources(const Program& program, const Wait& wait, Holds&& holds) {
 }
 
 /// Whether `holds(wait)` for everything that the unit [first, end) waits for. Ends with the first for which it does
-/// not.
+/// not. The engines ask it at every step, so it must not become a call.
 template <class Holds>
-bool all_waits(const Program& program, InstrIndex first, InstrIndex end, Holds&& holds) {
-  const std::uint32_t last = program.instrs[end].first_wait;
-  for (std::uint32_t w = program.instrs[first].first_wait; w != last; ++w) {
-    if (!holds(program.waits[w])) return false;
+[[gnu::always_inline]] inline bool all_waits(const Program& program, InstrIndex first, InstrIndex end, Holds&& holds) {
+  for (const Wait& wait : waits_of(program, first, end)) {
+    if (!holds(wait)) return false;
   }
   return true;
 }

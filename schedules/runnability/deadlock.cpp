@@ -250,8 +250,7 @@ class DeadlockRun {
   }
 
   const Wait* open_wait(std::size_t d) const {
-    for (std::uint32_t w = program_.instrs[next_[d]].first_wait; w != program_.instrs[unit_after(d)].first_wait; ++w) {
-      const Wait& wait = program_.waits[w];
+    for (const Wait& wait : waits_of(program_, next_[d], unit_after(d))) {
       const bool over = is_for_transfer(wait)     ? is_over(wait.via, batches_.of_receive)
                         : is_for_collective(wait) ? has_come(joined_[collective_of(wait)])
                                                   : has_come(ended_[wait.source]);

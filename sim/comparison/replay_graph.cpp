@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "schedules/program/lane_run.hpp"
 #include "sim/comparison/replay.hpp"
 
 namespace plumb {
@@ -73,12 +74,12 @@ void add_edges(ReplayGraph& graph) {
 void add_order(ReplayGraph& graph) {
   struct LanePlace {
     std::size_t next = 0;
-    std::size_t behind = 0;
+    std::size_t end = 0;
   };
   std::vector<LanePlace> lanes;
   for (std::size_t unit = 0; unit < graph.units.size(); ++unit) {
     if (graph.units[unit].first) lanes.push_back({unit, unit});
-    lanes.back().behind = unit + 1;
+    lanes.back().end = unit + 1;
   }
   std::vector<bool> done(graph.units.size(), false);
   const auto ready = [&](const ReplayUnit& unit) {
@@ -87,15 +88,13 @@ void add_order(ReplayGraph& graph) {
     }
     return true;
   };
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (LanePlace& lane : lanes) {
-      for (; lane.next < lane.behind && ready(graph.units[lane.next]); ++lane.next) {
-        done[lane.next] = moved = true;
-        graph.order.push_back(lane.next);
-      }
-    }
-  }
+  run_in_turns(lanes.size(), [&](std::size_t number) {
+    LanePlace& lane = lanes[number];
+    if (lane.next == lane.end || !ready(graph.units[lane.next])) return false;
+    done[lane.next] = true;
+    graph.order.push_back(lane.next++);
+    return true;
+  });
   if (graph.order.size() != graph.units.size()) graph.order.clear();
 }
 

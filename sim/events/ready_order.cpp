@@ -279,8 +279,7 @@ class ReadyRun {
     const auto backward = backward_of_.find(replay);
     if (backward == backward_of_.end()) return 0;
     const InstrIndex after = unit_end(program_, backward->second);
-    for (std::uint32_t w = program_.instrs[backward->second].first_wait; w != program_.instrs[after].first_wait; ++w) {
-      const Wait& wait = program_.waits[w];
+    for (const Wait& wait : waits_of(program_, backward->second, after)) {
       if (is_for_collective(wait)) continue;
       const auto [started, end] = expected_end_[wait.source];
       if (!TimedRun::is_known(end)) return std::nullopt;

@@ -70,11 +70,11 @@ void IdleCauses::add_send_waits(InstrIndex first, InstrIndex end, Ticks& at, Cau
 Ticks IdleCauses::add_value_waits(InstrIndex first, InstrIndex end, Ticks at, CauseTimes& gap) const {
   const Wait* last = nullptr;
   Ticks latest = at;
-  for (std::uint32_t w = program_.instrs[first].first_wait; w != program_.instrs[end].first_wait; ++w) {
-    const Ticks over = over_at(program_, times_, program_.waits[w]);
+  for (const Wait& wait : waits_of(program_, first, end)) {
+    const Ticks over = over_at(program_, times_, wait);
     if (over > latest) {
       latest = over;
-      last = &program_.waits[w];
+      last = &wait;
     }
   }
   if (last != nullptr) add_wait(*last, at, gap);
@@ -107,14 +107,10 @@ void IdleCauses::add_wait(const Wait& wait, Ticks at, CauseTimes& gap) const {
     add_message(wait.via, at, gap);
     return;
   }
-  Ticks other = 0;
-  if (wait.via == Wait::kLatency) {
-    other = std::min(waited, program_.comm.value_or(0));
-    part(gap, IdleCause::kTransferLatency) += other;
-  } else if (is_for_collective(wait)) {
-    other = std::min(waited, program_.collectives[collective_of(wait)].duration);
-    part(gap, IdleCause::kCollective) += other;
-  }
+  const bool collective = is_for_collective(wait);
+  const Ticks least = collective ? program_.collectives[collective_of(wait)].duration : latency_of(program_, wait);
+  const Ticks other = std::min(waited, least);
+  part(gap, collective ? IdleCause::kCollective : IdleCause::kTransferLatency) += other;
   part(gap, IdleCause::kCompute) += waited - other;
 }
 

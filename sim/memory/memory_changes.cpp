@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedules/program/waits.hpp"
+
 namespace plumb {
 
 std::vector<MemoryChange> MemoryChanges::moves_before(InstrIndex i) const {
@@ -39,9 +41,9 @@ std::vector<MemoryChange> MemoryChanges::added_up(InstrIndex i) const {
   const auto add = [&](std::int64_t bytes, InstrIndex giver) {
     whole.push_back({i, MemoryPhase::kStart, MemoryClass::kTransfer, plan(i).received, i, -bytes, giver});
   };
-  for (std::uint32_t w = program_.instrs[i].first_wait; w < program_.instrs[i + 1].first_wait; ++w) {
-    const std::uint32_t t = program_.waits[w].via;
-    if (t >= program_.transfers.size() || program_.is_move(t) || program_.carries_weights(t)) continue;
+  for (const Wait& wait : waits_of(program_, i)) {
+    const std::uint32_t t = wait.via;
+    if (!is_for_transfer(wait) || program_.is_move(t) || program_.carries_weights(t)) continue;
     if (program_.transfers[t].consumer != i) continue;  // that of a pass that starts together with this one
     add(program_.transfers[t].bytes, program_.transfers[t].producer);
     more += program_.transfers[t].bytes;

@@ -1,18 +1,71 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "models/costs/memory_class.hpp"
 #include "models/ground/units.hpp"
 #include "schedules/program/program.hpp"
 #include "schedules/program/waits.hpp"
-#include "sim/memory/memory_change.hpp"
+#include "sim/memory/memory_plan.hpp"
 #include "sim/memory/memory_positions.hpp"
-#include "sim/memory/recomputed_work.hpp"
 
 namespace plumb {
+
+/// Moments at which buffers are allocated and freed: just before an instr (waits of sends, then posts), at its start,
+/// at its end.
+enum class MemoryPhase : std::uint8_t { kBefore, kStart, kEnd };
+
+/// One allocation or release of a buffer on one device (schedules/program/program.hpp, "Life of a buffer").
+struct MemoryChange {
+  static constexpr InstrIndex kNobody = 0xFFFFFFFFU;
+
+  InstrIndex instr = 0;  ///< where it happens; the lane's end for sends waited for after the last instr (kBefore)
+  MemoryPhase phase{};
+  MemoryClass cls{};
+  BufferKind buffer{};
+  InstrIndex owner = 0;        ///< the instr whose stage and microbatches the buffer belongs to
+  std::int64_t bytes = 0;      ///< negative when freed
+  InstrIndex other = kNobody;  ///< the instr at the other end of a message: only what both work on is in it
+
+  friend bool operator==(const MemoryChange&, const MemoryChange&) = default;
+};
+
+/// The activations of a device that an R has recomputed, part by part: an R and the backward after it may cover
+/// different microbatches and slices.
+class RecomputedWork {
+ public:
+  /// The program must outlive this.
+  explicit RecomputedWork(const Program& program) : program_(&program) {}
+
+  void note(InstrIndex recompute) {
+    for_each(recompute, [&](const Work& work) { made_.insert(work); });
+  }
+
+  /// Whether an R has made again what the backward works on, which is forgotten then.
+  bool take(InstrIndex backward) {
+    bool any = false;
+    if (!made_.empty()) for_each(backward, [&](const Work& work) { any = made_.erase(work) > 0 || any; });
+    return any;
+  }
+
+ private:
+  using Work = std::tuple<std::uint32_t, std::size_t, std::size_t>;  ///< holder, microbatch, slice
+
+  template <class Visit>
+  void for_each(InstrIndex i, Visit&& visit) const {
+    const Instr& instr = program_->instrs[i];
+    program_->parts.for_each(instr.action, [&](std::size_t microbatch, std::size_t slice, std::size_t) {
+      visit(Work{program_->rows[instr.row].holder, microbatch, slice});
+    });
+  }
+
+  const Program* program_;
+  std::set<Work> made_;
+};
 
 /// Produces the memory changes of one device in order.
 ///

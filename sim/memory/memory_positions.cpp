@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <span>
 
+#include "schedules/program/waits.hpp"
+
 namespace plumb {
 namespace {
 
 /// Whether `wait` of `consumer` is for a value of another stage. Waits are only for other devices.
 bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consumer) {
-  if (wait.via != Wait::kDirect && wait.via != Wait::kLatency) return false;
+  if (!is_plain(wait)) return false;
   const Row& from = program.rows[program.instrs[wait.source].row];
   const Row& to = program.rows[program.instrs[consumer].row];
   if (program.holders[from.holder].stage == program.holders[to.holder].stage) return false;
@@ -23,10 +25,10 @@ bool hands_over_value(const Program& program, const Wait& wait, InstrIndex consu
          (is_backward(from.op) && is_backward(to.op));
 }
 
-/// Where the waits of an instr for its own values end, behind which stand those of what it starts together with.
-std::uint32_t own_waits_end(const Program& program, InstrIndex i) {
-  if (program.together.empty() || program.together[i] == 0) return program.instrs[i + 1].first_wait;
-  return program.instrs[i].first_wait + program.together[i] - 1;
+/// What an instr waits for itself; after that stand the waits of those with which it starts together.
+std::span<const Wait> own_waits(const Program& program, InstrIndex i) {
+  const std::span<const Wait> all = waits_of(program, i);
+  return starts_together(program, i) ? all.first(program.together[i] - 1U) : all;
 }
 
 /// The transfers of `channels`, by index.
@@ -71,8 +73,8 @@ MemoryPositions::MemoryPositions(const Program& source) : program(&source), plan
   if (source.memory.empty() || source.transfers.size() != source.moves.size()) return;
   leaves_without_transfer.resize(source.size());
   for (InstrIndex i = 0; i < source.size(); ++i) {
-    for (std::uint32_t w = source.instrs[i].first_wait; w < own_waits_end(source, i); ++w) {
-      if (hands_over_value(source, source.waits[w], i)) leaves_without_transfer[source.waits[w].source] = true;
+    for (const Wait& wait : own_waits(source, i)) {
+      if (hands_over_value(source, wait, i)) leaves_without_transfer[wait.source] = true;
     }
   }
 }
@@ -96,10 +98,8 @@ LanePositions::LanePositions(const MemoryPositions& positions, DeviceId device)
 bool comes_without_transfer(const MemoryPositions& positions, InstrIndex instr) {
   if (positions.leaves_without_transfer.empty()) return false;
   const Program& program = *positions.program;
-  for (std::uint32_t w = program.instrs[instr].first_wait; w < own_waits_end(program, instr); ++w) {
-    if (hands_over_value(program, program.waits[w], instr)) return true;
-  }
-  return false;
+  return std::ranges::any_of(own_waits(program, instr),
+                             [&](const Wait& wait) { return hands_over_value(program, wait, instr); });
 }
 
 }  // namespace plumb

@@ -1,15 +1,23 @@
 #include "sim/order_search/catalogue_candidates.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "models/ground/error.hpp"
 #include "schedules/catalogue/registry.hpp"
-#include "sim/order_search/candidate_options.hpp"
 
 namespace plumb {
 namespace {
+
+constexpr std::int64_t kAllNumbersUpTo = 64;
+constexpr std::int64_t kMostParts = 256;  ///< smallest larger number: so many parts of the microbatches
+
+/// A norm of all gradients, several devices for a stage, more copies of the model (whose weights abstract costs do not
+/// count), microbatches of other lengths; branch and bound.
+constexpr std::array<std::string_view, 5> kOtherQuestions{"validation", "replicas", "pipelines", "sizes", "proof"};
 
 constexpr std::int64_t kMostPassesOfVariants = 1'000'000;  ///< of a schedule with so many chunks
 constexpr std::int64_t kMostUnfolded = 4'194'304;          ///< stages times microbatches of lists without loops
@@ -105,6 +113,25 @@ class VariantMaker {
 };
 
 }  // namespace
+
+std::vector<std::string> tried_values(const NamedOption& option, std::int64_t devices, std::int64_t microbatches) {
+  const std::int64_t all_up_to = std::max(kAllNumbersUpTo, 2 * devices);
+  std::vector<std::string> tried;
+  if (std::ranges::find(kOtherQuestions, option.name) != kOtherQuestions.end()) return tried;
+  const std::string usual = default_text(option);
+  for (const OptionForm& form : option.values) {
+    if (form.kind == OptionForm::Kind::kWord && form.text != usual) tried.emplace_back(form.text);
+    if (form.kind != OptionForm::Kind::kCount) continue;
+    for (std::int64_t number = 1; number <= std::min(microbatches, all_up_to); ++number) {
+      if (std::to_string(number) != usual) tried.push_back(std::to_string(number));
+    }
+    for (std::int64_t parts = std::min(microbatches / all_up_to, kMostParts); parts > 0; --parts) {
+      const std::int64_t number = microbatches / parts;
+      if (microbatches % parts == 0 && number > all_up_to) tried.push_back(std::to_string(number));
+    }
+  }
+  return tried;
+}
 
 void each_catalogue_candidate(const ScheduleParams& params, const std::vector<std::int32_t>& chunks,
                               const std::function<void(CatalogueCandidate)>& use) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "schedules/program/lane_run.hpp"
 #include "sim/order_search/makespan_bound.hpp"
 #include "sim/order_search/order_state.hpp"
 
@@ -283,21 +284,17 @@ Ticks makespan_of(const BlockProblem& problem, const BlockOrders& orders, std::i
     return next[d] < orders[d].size() && orders[d][next[d]].block == block &&
            orders[d][next[d]].microbatch == state.count(block);
   };
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t d = 0; d < orders.size(); ++d) {
-      while (next[d] < orders[d].size()) {
-        const std::int32_t b = orders[d][next[d]].block;
-        const auto& devices = problem.block(b).devices;
-        const bool together = std::ranges::all_of(devices, [&](std::int32_t device) { return is_next(device, b); });
-        if (!together || !state.has_inputs(b) || !state.has_memory(b)) break;
-        state.put(b);
-        makespan = std::max(makespan, state.clock(devices.front()));
-        for (const std::int32_t device : devices) ++next[static_cast<std::size_t>(device)];
-        moved = true;
-      }
-    }
-  }
+  run_in_turns(orders.size(), [&](std::size_t d) {
+    if (next[d] == orders[d].size()) return false;
+    const std::int32_t b = orders[d][next[d]].block;
+    const auto& devices = problem.block(b).devices;
+    const bool together = std::ranges::all_of(devices, [&](std::int32_t device) { return is_next(device, b); });
+    if (!together || !state.has_inputs(b) || !state.has_memory(b)) return false;
+    state.put(b);
+    makespan = std::max(makespan, state.clock(devices.front()));
+    for (const std::int32_t device : devices) ++next[static_cast<std::size_t>(device)];
+    return true;
+  });
   for (std::size_t d = 0; d < orders.size(); ++d) {
     if (next[d] < orders[d].size()) return -1;
   }

@@ -24,6 +24,20 @@ struct MemoryRound {
 /// that stage took.
 std::vector<MemoryRound> memory_rounds(const BlockProblem& problem);
 
+/// A lower bound on the makespan from what memory lets a device do while it waits at the start and at the end; it is
+/// the one that counts where messages are slow. On one device, *takers* are blocks that take memory (forwards), and the
+/// rest is done with what they took.
+///
+/// *Start*: none of the rest starts before the shortest chain before any of them, h. Until the first one does, only
+/// takers run, and nothing is freed, so their work is at most A: what fits into the limit, the longest per stash first.
+/// *End*: behind the last taker only the rest runs, of what was kept then, so that work is at most Z: the limit times
+/// the most work per stash (of backwards, or of weight gradients where the first half frees a part). And the chain
+/// behind the last taker is at least the shortest behind any taker, e.
+///
+/// So the makespan is at least h + m work - A + (shortest chain behind any block), at least (shortest chain before any
+/// block) + m work - Z + e, and, unless all takers fit into memory at once, at least h + m work - A - Z + e.
+Ticks least_by_windows(const BlockProblem& problem, std::int64_t num_microbatches);
+
 /// A lower bound on the makespan of every order of `num_microbatches` microbatches. The largest of these:
 ///
 /// 1. *Work.* A device begins no earlier than the chain before its first block, has all its work to do, and behind its

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/ground/error.hpp"
+#include "schedules/document/action_units.hpp"
 #include "schedules/lowering/lower.hpp"
 #include "schedules/program/program_index.hpp"
 #include "sim/critical_path.hpp"
@@ -39,8 +40,8 @@ struct Unit {
 };
 
 Unit unit_at(const std::vector<Action>& actions, std::size_t at) {
-  if (at > 0 && actions[at - 1].overlaps_next != 0) return {at - 1, at + 1};
-  return {at, at + (actions[at].overlaps_next != 0 ? 2 : 1)};
+  const std::size_t begin = unit_begin(actions, at);
+  return {begin, unit_end(actions, begin)};
 }
 
 struct Position {

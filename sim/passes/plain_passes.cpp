@@ -55,6 +55,7 @@ class PlainPass {
   void advance(std::uint32_t self) {
     Lane lane = lanes_[self];
     Ticks* const ends = keeper_.ends();
+    const Ticks comm = comm_;
     for (; lane.next != lane.end; ++lane.next) {
       const Instr& instr = instrs_[lane.next];
       __builtin_prefetch(&instr + kStepsAhead);
@@ -68,7 +69,7 @@ class PlainPass {
           lanes_[self] = lane;
           return;
         }
-        const Ticks added = wait.via == Wait::kLatency ? comm_ : 0;
+        const Ticks added = wait.via == Wait::kLatency ? comm : 0;
         const Ticks over = ends[wait.source] - kZero + added;
         if (over > start) {
           start = over;

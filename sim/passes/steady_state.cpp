@@ -205,9 +205,7 @@ class FoldedRun {
       if (joined != 0 && joined != std::ssize(collective.members)) return false;
     }
     for (std::size_t d = 0; d < lanes(); ++d) {
-      const std::uint32_t end = program_.instrs[program_.lane_begin[d + 1]].first_wait;
-      for (std::uint32_t w = program_.instrs[now.position[d]].first_wait; w < end; ++w) {
-        const Wait& wait = program_.waits[w];
+      for (const Wait& wait : waits_of(program_, now.position[d], program_.lane_begin[d + 1])) {
         if (is_old(wait, d)) return false;
         if (is_for_collective(wait) && wait.source < now.position[lane_of(wait.source)]) return false;
       }
@@ -247,8 +245,7 @@ class FoldedRun {
       InstrIndex end = 0;
       for (InstrIndex i = begin.position[d]; i != now.position[d]; i = end) {
         end = unit_end(program_, i);
-        for (std::uint32_t w = program_.instrs[i].first_wait; w != program_.instrs[end].first_wait; ++w) {
-          const Wait& wait = program_.waits[w];
+        for (const Wait& wait : waits_of(program_, i, end)) {
           const Ticks other = shift_of(begin, now, lane_of(wait.source));
           const Ticks own = shift_of(begin, now, d);
           const bool was_last = over_at(program_, pass_.times(), wait) == pass_.times().start[i];

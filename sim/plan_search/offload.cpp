@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "schedules/document/action_units.hpp"
 
 namespace plumb {
 namespace {
@@ -50,8 +51,7 @@ std::vector<Action> list_with_copies(const std::vector<Action>& actions, const s
   std::map<std::tuple<ReplicaId, StageId, MicrobatchId>, std::pair<std::size_t, std::size_t>> made;  // place, number
   for (std::size_t at = 0; at < actions.size(); ++at) {
     const Action& action = actions[at];
-    const bool second_half = at > 0 && actions[at - 1].overlaps_next != 0;
-    if (is_compute(action.op) && !second_half) passes.push_back(at);
+    if (is_compute(action.op) && unit_begin(actions, at) == at) passes.push_back(at);
     const auto key = std::tuple(action.replica, action.stage, action.microbatch);
     if (action.op == Op::kF) made[key] = {at, passes.size()};
     if (!is_backward(action.op)) continue;
@@ -62,7 +62,7 @@ std::vector<Action> list_with_copies(const std::vector<Action>& actions, const s
     const std::int64_t share = percent[index(action.stage)];
     if (between < kPassesBetween || !leaves_device(static_cast<std::int64_t>(index(action.microbatch)), share))
       continue;
-    std::vector<Action>& behind = before[place + 1 + (actions[place].overlaps_next != 0 ? 1 : 0)];
+    std::vector<Action>& behind = before[unit_end(actions, place)];
     behind.insert(behind.begin(), move_to_host(actions[place], Op::kEvict));
     before[passes[passes.size() - 2]].push_back(move_to_host(action, Op::kLoad));
   }

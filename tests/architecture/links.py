@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+FORGE = "../../releases/"  # a page of the forge that shows the README, above its files
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -44,7 +45,7 @@ def anchors(path):
 def broken(root, document):
     for number, line in lines_outside_code(os.path.join(root, document)):
         for link in LINK.findall(re.sub(r"`[^`]*`", "", line)):
-            if re.match(r"[a-z]+:", link):
+            if re.match(r"[a-z]+:", link) or link.startswith(FORGE):
                 continue
             path, _, anchor = link.partition("#")
             target = os.path.normpath(os.path.join(root, os.path.dirname(document), path)) if path else os.path.join(root, document)

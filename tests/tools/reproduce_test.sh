@@ -20,7 +20,7 @@ if ! grep -q "^$counted printed numbers" "$copy/README.md"; then
   echo "results/claims has $counted printed numbers that are reached; the headline of results/README.md says something else"
   exit 1
 fi
-if ! grep -q "simulations meet $counted " "$source/README.md"; then
+if ! grep -q "| $counted equal to the last digit |" "$source/README.md"; then
   echo "results/claims has $counted printed numbers that are reached; README.md says something else"
   exit 1
 fi

@@ -330,8 +330,8 @@ std::vector<std::string> assumptions(const RunProfile& profile, const Advice& ad
     said.push_back("In schedules that split the backward, " + note + ".");
   }
   if (advice.run_by != advice.runtime) {
-    said.push_back("The run was of a class of PyTorch (" + advice.run_by + "); schedules are files, which " +
-                   advice.runtime + " runs, so the same order as a file need not take the run's step.");
+    said.push_back("The run used a built-in class of PyTorch (" + advice.run_by +
+                   "). Predictions are for schedule files, which " + advice.runtime + " runs slightly differently.");
   }
   if (advice.steps == 1) {
     said.emplace_back(

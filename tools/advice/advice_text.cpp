@@ -37,8 +37,8 @@ std::string ties_text(const Advice& advice) {
     if (each.ties && &each != advice.best()) names += (names.empty() ? "" : "; ") + name_text(each);
   }
   if (names.empty()) return "";
-  return "As fast, as far as predictions can tell (within " + fixed_text(100 * kSameStep, 0) +
-         " % of the fastest), and holding no less: " + names + ".\n";
+  return "Equally fast within the error of predictions (" + fixed_text(100 * kSameStep, 0) +
+         " % of the fastest), with at least the same memory: " + names + ".\n";
 }
 
 std::string note_text(const Advice& advice, const AdvisedSchedule& schedule) {
@@ -64,8 +64,7 @@ std::string replicas_comment(const Advice& advice, const Candidate& candidate) {
   const std::string n = std::to_string(candidate.replicas);
   const std::string megatron =
       advice.format == "megatron" ? ", and --global-batch-size is " + n + " times as large" : "";
-  return "  # holds one of " + n + " pipelines; launch " + n + " beside each other (data parallel size " + n + ")" +
-         megatron;
+  return "  # holds one of " + n + " pipelines; launch " + n + " in parallel (data parallel size " + n + ")" + megatron;
 }
 
 /// Whether pipelines of fewer ranks are among the rows.
@@ -141,10 +140,10 @@ std::string advice_text(const Advice& advice, std::size_t rows) {
   }
   if (!knows_bytes) {
     text +=
-        "A stash is what one microbatch leaves on 1/p of the model; --network tells bytes, and adds layouts of fewer "
-        "ranks.\n";
+        "A stash is the activations of one microbatch for 1/p of the model. Add --network for bytes and for shorter "
+        "pipelines.\n";
   }
-  if (has_replicas(advice)) text += "Replicas are pipelines beside each other that share the microbatches.\n";
+  if (has_replicas(advice)) text += "Replicas are parallel pipelines that share the microbatches.\n";
   for (const std::string& sentence : advice.assumptions) text += sentence + '\n';
   return text + '\n' + verdict_text(advice);
 }

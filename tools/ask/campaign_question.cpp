@@ -424,22 +424,22 @@ void CampaignQuestion::add_to(OptionTable& options) {
       .brief()
       .words(preset_words(trace_presets()))
       .text("mtbf", mtbf, "X|RANGE",
-            "mean hours until a node fails; another one takes its place. Several, as 2,6,24 or 2..32 (doubled from one "
-            "to the next), here or of another option: a table of all rules")
+            "mean hours until a node fails; a new node replaces it. Several values, as 2,6,24 or 2..32 (doubled from "
+            "one to the next), here or of another option: a table of all rules")
       .brief()
       .text("market", market, "TAKEN,GIVEN",
-            "probabilities by the hour that a node is taken, and that a missing one is given")
-      .text("nodes", nodes, "N|RANGE", "with --mtbf and --market: how many there are at first")
+            "hourly probability that a node is preempted, and that a missing node is replaced")
+      .text("nodes", nodes, "N|RANGE", "with --mtbf and --market: number of nodes at first")
       .brief()
       .text("hours", hours, "X|RANGE", "length (default: of the trace, or 24)")
       .brief()
       .text("ready", ready, "X|RANGE", "seconds from a node's coming to its being ready (default 45)")
       .real("interval", interval_seconds, {.least = 1, .most = 1e6},
-            "take the trace as Parcae's program does: in intervals of so many seconds")
-      .whole("seed", seed, {.least = 0}, "of the nodes (default 1)")
+            "read the trace as Parcae's program does, in intervals of X seconds")
+      .whole("seed", seed, {.least = 0}, "seed of the random nodes (default 1)")
       .whole("runs", runs, {.least = 1, .most = 10'000},
              "with --mtbf and --market: seeds, one after another (default 1)")
-      .text("price", price, "X|RANGE", "of a node and hour, in any money");
+      .text("price", price, "X|RANGE", "price of one node per hour, in any currency");
   options.group("Rules")
       .text("rules", rule_names, "NAMES",
             "rules with commas, or all (the default; not those that change the job); see `plumbline campaign --list`")
@@ -477,7 +477,7 @@ NodeTrace CampaignQuestion::nodes_of(const Values& values, std::uint64_t seed_of
   const double node_hours = static_cast<double>(count) * static_cast<double>(until_ns) / kHour;
   const double losses = node_hours / values.mtbf_hours.value_or(1);
   if (losses > kMostPlayedLosses) {
-    throw Error("campaign: so many nodes and hours have about " + count_text(std::llround(losses)) +
+    throw Error("campaign: these nodes and hours have about " + count_text(std::llround(losses)) +
                 " events, expected at most " + count_text(std::llround(kMostPlayedLosses)));
   }
   if (values.mtbf_hours) {

@@ -52,13 +52,14 @@ void CompareQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
       .text("max-error", max_error, "X%",
             "fail (exit status 3) if the model's part of the step time's error is more than this (all of the error "
             "where it cannot be split)")
-      .text("max-noise", max_noise, "X%",
-            "no answer (exit status 4) if noise, or the spread of several runs, is more than this share of the step "
-            "(default: 25% with --max-error)")
+      .text(
+          "max-noise", max_noise, "X%",
+          "no answer (exit status 4) if noise, or the difference of several runs, is more than this share of the step "
+          "(default: 25% with --max-error)")
       .flag("memory-exact", memory_exact, "fail (exit status 3) if the peak memory of any device differs")
       .flag("ranking", ranking,
-            "the files are pairs (predicted, measured, predicted, measured, ...): check that configurations rank in "
-            "the predicted order; fail (exit status 3) if two whose predictions differ by more than 2 % are swapped")
+            "the files are pairs (predicted, measured, predicted, measured, ...). Checks that configurations rank in "
+            "the predicted order; fails (exit status 3) if two are swapped whose predictions differ by more than 2 %")
       .whole("first-step", first_step, {}, "with --ranking: ignore measured steps before this one (default: 0)")
       .text("max-idle", max_idle, "X%",
             "with --ranking: fail (exit status 3) if the idle share of a device differs by more than this");

@@ -102,17 +102,16 @@ void SearchQuestion::add_to(OptionTable& options) {
       .words(kPipelineShapes)
       .text("shape", shape, "NAME",
             "a placement with blocks that all devices compute together, in place of NAME or FILE: v, x, m, nn or k "
-            "(Tessel), "
-            "or interlaced; --cost S and T are the passes of such a block")
+            "(Tessel), or interlaced. S and T in --cost are the passes of such a block")
       .words(kBlockShapes)
       .text("backward", backward, "HOW", "whole, or split into input and weight gradients; default: both")
       .words(kBackwards);
   options.group("Effort, counted so that the same question has the same answer")
-      .whole("repeat", repeated, {.least = 1, .most = 64},
-             "microbatches of what repeats: 1, 2, ... up to so many (default 6)")
+      .whole("repeat", repeated, {.least = 1, .most = 64}, "longest period to try, in microbatches (default 6)")
       .whole("nodes", nodes, {.least = 1, .most = 1'000'000'000},
-             "of the search trees of each repetend; ten times as many of branch and bound (default 20000)")
-      .whole("simulations", simulations, {.least = 0, .most = 1'000'000'000}, "of the local search (default 20000)");
+             "search-tree nodes for each period; branch and bound takes ten times this number (default 20000)")
+      .whole("simulations", simulations, {.least = 0, .most = 1'000'000'000},
+             "simulations for the local search (default 20000)");
   costs.add_to(options);
   add_messages_to(options, rules);
 }

@@ -79,16 +79,19 @@ PassOrders orders_of(std::string_view name, const ScheduleParams& params) {
 }  // namespace
 
 void TraceQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
-  table.positionals(files, 1, "FILE,traces")
+  table
+      .positionals(files, 1, "FILE,traces")
+<<<<<<< HEAD
       .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)")
       .brief();
+=======
+      .whole("step", step, {0, 1'000'000}, "number of the traced step, from 0 (default: the step of median length)");
+>>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
   if (outputs) outputs();
-  table
-      .text("message-bytes", message_bytes, "SIZE",
-            "size of this run's messages, such as 4MiB, which traces do not tell")
+  table.text("message-bytes", message_bytes, "SIZE", "size of this run's messages, such as 4MiB; traces do not hold it")
       .texts("messages", messages, "FILE",
-             "what messages of other sizes take, for --profile: the profile of another run on the same machine, or a "
-             "ping-pong (CSV with the columns bytes and median_us); may be repeated")
+             "times of messages of other sizes, for --profile. FILE is the profile of another run on the same machine, "
+             "or a ping-pong (CSV with the columns bytes and median_us); may be repeated")
       .text("network", network, "NAME|FILE",
             "the model that was run, for --profile: its operations say how a backward that was not split divides into "
             "I and W")

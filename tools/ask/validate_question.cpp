@@ -84,8 +84,8 @@ void ValidateQuestion::add_to(OptionTable& options) {
   add_receives_to(options, rules);
   options
       .text("torch-transfers", models, "MODELS",
-            "also look for sends and receives that would hang in PyTorch, with its order of them where the document "
-            "has none, when messages are buffered, rendezvous or pair-fifo (several with commas, or all)")
+            "also look for sends and receives that would hang in PyTorch when messages are buffered, rendezvous or "
+            "pair-fifo (several with commas, or all). A document without messages gets PyTorch's order of them")
       .words(kTransferModelNames);
   size.add_to(options);
 }

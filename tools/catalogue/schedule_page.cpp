@@ -15,6 +15,7 @@
 #include "schedules/document/walk.hpp"
 #include "schedules/versions/delays.hpp"
 #include "sim/prediction/predict.hpp"
+#include "tools/options/plan_runtimes.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/tables/text_timeline.hpp"
 #include "tools/terminal/quantity_text.hpp"
@@ -156,6 +157,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ScheduleSpec& sp
       {"placement", explained(kPlacements, spec.placement)},
       {"needs", spec.needs.empty() ? "nothing: any p and m" : std::string(spec.needs)}};
   if (!spec.alias_of.empty()) facts.emplace_back("same as", std::string(spec.alias_of));
+  const std::string systems = runs_in(std::string(spec.name));
+  facts.emplace_back("runs in", systems.empty() ? "no system that `plan` knows" : systems);
   return facts;
 }
 
@@ -262,20 +265,24 @@ std::string schedule_page_markdown(const ScheduleSpec& spec) {
   }
   const ScheduleExample example = schedule_example(spec);
   text += "\n## Example\n\n`./plumbline " + example.command + "` draws:\n\n```\n" + example.drawing + "```\n\n";
-  return text + markdown_rows(example_figures(example.timeline)) + "\n[All schedules](README.md)\n";
+  return text + markdown_rows(example_figures(example.timeline)) +
+         "\n[All schedules](README.md) · [Which schedule?](../../docs/concepts/schedules.md)\n";
 }
 
 std::string schedule_index_markdown() {
   std::string text =
       "# The catalogue of schedules\n\n"
-      "`p` is the number of devices of a pipeline, `m` that of microbatches per update, `v` that of chunks (stages) "
-      "per\n"
-      "device. `plumbline schedules NAME` prints the page of a schedule. This folder is written by\n"
-      "`./plumbline schedules --pages schedules/pages` from the tables of the program: do not edit it by hand.\n\n"
-      "| name | what it does | source |\n|---|---|---|\n";
+      "[Which schedule?](../../docs/concepts/schedules.md) helps to choose. `p` is the number of devices of a "
+      "pipeline, `m` "
+      "the\nnumber of microbatches per update, and `v` the number of stages (chunks) per device. `plumbline schedules "
+      "NAME` "
+      "prints the\npage of a schedule. `./plumbline schedules --pages schedules/pages` writes this folder: do not edit "
+      "it by "
+      "hand.\n\n"
+      "| name | what it does | runs in | source |\n|---|---|---|---|\n";
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     const std::string name(spec.name);
-    text += "| [" + name + "](" + name + ".md) | " + markdown_cell(spec.summary) + " | " +
+    text += "| [" + name + "](" + name + ".md) | " + markdown_cell(spec.summary) + " | " + runs_in(name) + " | " +
             markdown_cell(source_text(spec)) + " |\n";
   }
   return text;

@@ -8,13 +8,13 @@
 namespace plumb {
 
 ExitStatus run_campaign_command(const CommandLine& arguments) {
-  OptionTable parser(
-      CampaignQuestion::kUsage,
-      "Plays a job over hours or days while nodes come, fail and go, by the rules of published systems, and says what\n"
-      "the job gets, where its time goes and what it costs. Steps come from the simulator (NAME or FILE with "
-      "--network\n"
-      "and --cluster) or from a table (--layouts). A node holds one stage.\n"
-      "`campaign --list` lists the rules with their sources and options.");
+  OptionTable parser(CampaignQuestion::kUsage,
+                     "Simulates a job over hours or days while nodes join, fail and leave, by the rules of published "
+                     "systems.\nReports samples, how the time is spent, and the cost. Steps come from the simulator "
+                     "(NAME or FILE with "
+                     "--network\n"
+                     "and --cluster) or from a table (--layouts). A node holds one stage.\n"
+                     "`campaign --list` lists the rules with their sources and options.");
   CampaignQuestion question;
   OutputFiles files;
   bool list = false;

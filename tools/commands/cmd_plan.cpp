@@ -52,8 +52,8 @@ struct SearchCommand {
     OptionTable parser(
         PlanSearchQuestion::kUsage,
         "Finds the fastest configuration that fits: TP/CP/EP/DP degrees, pipeline length, layer split, device\n"
-        "order, schedule, microbatch size, recomputation and ZeRO stage. Every candidate is simulated; a lower\n"
-        "bound tells how much faster any other plan could be. Exit status 3: nothing fits in memory.\n"
+        "order, schedule, microbatch size, recomputation and ZeRO stage. Every candidate is simulated; a lower\nbound "
+        "says how much faster any other plan could be. Exit status 3: nothing fits in memory.\n"
         "With --method NAME a published planner runs instead (see `plumbline plan --method NAME --help`); with\n"
         "--jobs FILE several jobs share the cluster (see `plumbline plan --jobs FILE --help`).");
     question.add_to(parser, [&] {

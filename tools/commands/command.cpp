@@ -113,7 +113,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"sweep", "simulate schedules over ranges of sizes and list the best", sweep},
       {"plan", "find the fastest parallel configuration for a cluster", plan},
       {"search", "find the best order for given costs and memory, with a proof of how good it is", run_search},
-      {"campaign", "play a job over days while nodes fail and go, by the rules of published systems",
+      {"campaign", "simulate a job over days while nodes fail and leave, by the rules of published systems",
        run_campaign_command},
       {"explore", "write a page that simulates in a browser", run_explore},
       {"ask", "answer a request document, for programs", run_ask},

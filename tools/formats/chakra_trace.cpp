@@ -112,7 +112,7 @@ class ChakraWriter {
       const Instr& instr = program_.instrs[i];
       Node node(i, to_string(instr.action), is_compute_node(i) ? NodeType::kCompute : NodeType::kCollective);
       if (last != kNone) node.after(last);
-      for (std::uint32_t w = instr.first_wait; w < program_.instrs[i + 1].first_wait; ++w) add_wait(node, i, w);
+      for (const Wait& wait : waits_of(program_, i)) add_wait(node, i, wait);
       if (is_compute_node(i)) {
         const Ticks per_microsecond = program_.base.ticks_per_ns * 1000;
         node.lasts(static_cast<std::uint64_t>((program_.durations[instr.row] + per_microsecond / 2) / per_microsecond));
@@ -124,8 +124,7 @@ class ChakraWriter {
     }
   }
 
-  void add_wait(Node& node, InstrIndex i, std::uint32_t w) const {
-    const Wait& wait = program_.waits[w];
+  void add_wait(Node& node, InstrIndex i, const Wait& wait) const {
     if (is_for_transfer(wait)) {
       node.takes(receive_id(wait.via));
     } else if (is_for_collective(wait)) {

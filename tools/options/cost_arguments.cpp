@@ -192,10 +192,9 @@ void CostArguments::add_search_to(OptionTable& parser) {
   parser.group("Costs for schedules that are searched, such as zb-auto (default: F = I = W), and for --backend paced")
       .text("cost", cost, "LIST", "times in abstract units, as for `plumbline simulate`")
       .text("memory", memory, "LIST", "what F, I and W add to the stored activations, in abstract units")
-      .flag(
-          "per-stage", per_stage,
-          "--cost, --memory and stashes are those of one stage (default: of a device's share of the model, 1/p of it, "
-          "so that all schedules do the same work)")
+      .flag("per-stage", per_stage,
+            "--cost, --memory and stashes mean one stage (default: a device's share, 1/p of the model, so that all "
+            "schedules do the same work)")
       .retired("per-device")
       .text("profile", profile, "FILE",
             "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
@@ -213,10 +212,9 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .brief("times in abstract units: F=1,B=2 or F=1,I=1,W=1")
       .text("memory", memory, "LIST",
             "what each action adds to the stored activations, in abstract units: F=1,I=0,W=-1")
-      .flag(
-          "per-stage", per_stage,
-          "--cost, --memory and stashes are those of one stage (default: of a device's share of the model, 1/p of it, "
-          "so that all schedules do the same work)")
+      .flag("per-stage", per_stage,
+            "--cost, --memory and stashes mean one stage (default: a device's share, 1/p of the model, so that all "
+            "schedules do the same work)")
       .retired("per-device")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .brief()
@@ -225,14 +223,12 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .text("profile", profile, "FILE",
             "times measured by `plumbline profile`, or of a real run (`plumbline trace --profile`)")
       .text("message-bytes", message_bytes, "SIZE",
-            "size of the messages, such as 4MiB, where the profile of a real run knows several (default: that of the "
-            "run)")
+            "size of the messages, such as 4MiB, where the profile of a real run has several sizes (default: the size "
+            "in the run)")
       .text("partition", partition, "HOW",
-            "how layers are split into stages: balanced by their times, equal (as many blocks in each), finest (one "
-            "layer "
-            "with weights per stage), or the number of layers of each stage, 3,4,4,3 (default: balanced; with a "
-            "profile of "
-            "as many stages: as profiled)")
+            "how layers are split into stages: balanced by their times, equal (the same number of blocks), finest (one "
+            "layer with weights per stage), or the layers of each stage, 3,4,4,3. Default: balanced, or as in a "
+            "profile with this number of stages")
       .text("precision", precision, "NAME",
             "mixed (bf16 compute), single, or mixed with products in fp8 (delayed scaling), fp8-current, fp8-block, "
             "mxfp8 or nvfp4 (default: mixed; single on the cluster host)")
@@ -240,7 +236,7 @@ void CostArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .whole("samples", samples, {}, "samples per microbatch (default: as in the network)")
       .whole("sequence", sequence, {}, "tokens per sample (default: as in the network)")
       .whole("vocabulary", vocabulary, {1, std::int64_t{1} << 30},
-             "rows of the tables of words, such as a system pads them to (default: as in the network)")
+             "padded vocabulary size (default: as in the network)")
       .real("jitter", jitter, {0, 1}, "relative standard deviation of the time of every action")
       .text("memory-limit", memory_limit, "X",
             "memory of each device: stashes (activations of one microbatch for 1/p of the model, with --per-stage for "

@@ -106,7 +106,7 @@ constexpr std::array<std::string_view, 2> kLoraTargetNames{"qkv", "all"};
 void LoraArguments::add_to(OptionTable& parser) {
   parser
       .whole("lora-rank", rank, {},
-             "freeze all weights and train low-rank adapters (LoRA) of this rank beside them (default: train weights)")
+             "freeze all weights and train low-rank adapters (LoRA) of this rank (default: train weights)")
       .text(
           "lora-targets", targets, "WHICH",
           "what has adapters: qkv (products that make queries, keys and values), all (all products of attention, MLPs "
@@ -163,20 +163,20 @@ void set_message_bits(const std::string& compress_messages, Parallelism& job) {
 void TrafficArguments::add_to(OptionTable& parser) {
   parser
       .text("shard-group", shard_group, "N|LIST",
-            "ZeRO shards over groups of so many neighbouring ranks (MiCS), or each of its parts over so many: "
-            "weights=8,gradients=8,optimizer=64 (AMSP) (default: over all)")
+            "ranks in a group over which ZeRO shards, neighbours (MiCS), or a number for each part: "
+            "weights=8,gradients=8,optimizer=64 (AMSP) (default: all ranks)")
       .real("compress-gradients", compress_gradients, {},
             "bytes of reduced gradients, relative to those not compressed (default: 1)")
       .text("compress-messages", compress_messages, "BITS",
-            "bits of a number on the way between stages, such as 4, or 4,8: of activations and of gradients (AQ-SGD)")
+            "bits per activation value sent between stages, such as 4, or 4,8 for activations and gradients (AQ-SGD)")
       .real("storage-update", storage_update, {},
-            "storage devices keep and update the optimizer's state: GB/s for each device (Smart-Infinity)")
+            "optimizer state is kept and updated on storage devices; GB/s for each device (Smart-Infinity)")
       .flag("overlap-gradients", overlap_gradients, "overlap the reduction of gradients with the last backward")
       .flag("overlap-parameters", overlap_parameters, "overlap ZeRO's gathering of new weights with the first forward")
       .flag("overlap-tensor", overlap_tensor, "overlap the TP all-reduce of input gradients with W")
-      .flag("overlap-products", overlap_products, "sequence parallelism: exchange parts beside the products of others")
-      .flag("overlap-experts", overlap_experts,
-            "tokens travel to their experts and back beside other work of the pass");
+      .flag("overlap-products", overlap_products,
+            "overlap sequence-parallel communication with matrix products (Megatron-LM --tp-comm-overlap)")
+      .flag("overlap-experts", overlap_experts, "overlap MoE dispatch and combine with other computation of the pass");
 }
 
 bool TrafficArguments::any() const {
@@ -231,28 +231,27 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
             "sequence parallelism: split norms and dropout over the TP ranks as well")
       .flag("cp-by-heads", cp_by_heads, "CP ranks exchange heads (a2a, Ulysses) instead of passing keys and values on")
       .text("dispatcher", dispatcher, "NAME",
-            "how tokens come to their experts: all-to-all, or deepep (once to every node) (default: all-to-all)")
+            "MoE dispatcher: all-to-all, or deepep (a token is sent once to every node) (default: all-to-all)")
       .words(kDispatcherNames)
       .real("capacity", capacity, {},
-            "tokens that an expert takes, relative to the average: the rest is dropped (default: it takes all)")
+            "MoE capacity factor: tokens of an expert above this multiple of the average are dropped (default: none)")
       .real("imbalance", imbalance, {}, "load of the busiest expert rank relative to the average (default: 1)");
   lora.add_to(parser);
-  parser.flag("low-precision-dispatch", low_precision_dispatch, "tokens travel to their experts in 8 bits")
+  parser.flag("low-precision-dispatch", low_precision_dispatch, "MoE dispatch in 8 bits")
       .flag("no-flash-attention", no_flash_attention, "attention stores its score matrix")
       .flag("dropout", dropout, "store dropout masks (default: for networks whose attention has biases)")
       .flag("fused-loss", fused_loss, "the loss writes its gradient over the logits: no copy of them in 32 bits")
       .text("weight-gradients", weight_gradients, "NAME",
-            "memory of weight gradients before they are added: none, one while its product runs (passed), or one kept "
-            "per shape of weights (placeholders: Transformer Engine from 2.3) (default: passed)")
+            "memory of weight gradients before they are added: none, passed (one while its product runs), or "
+            "placeholders (one per shape of weights; Transformer Engine from 2.3) (default: passed)")
       .words(kWeightGradientNames)
-      .text("captured", captured, "WHAT",
-            "what the host starts as one captured graph (CUDA graph): dense (of every layer all but the experts), all "
-            "(the whole pass) (default: none)")
+      .text(
+          "captured", captured, "WHAT",
+          "scope of CUDA graphs: none, dense (each layer without its experts), or all (the whole pass) (default: none)")
       .words(kCapturedGraphNames)
       .flag("no-prefetch", no_prefetch, "ZeRO-3 gathers weights when they are needed, not one layer ahead")
       .text("shard-layers", shard_layers, "LIST",
-            "of every stage so many of the first layers are sharded as by ZeRO 3, the others as --zero says: 4-2-0 "
-            "(OSDP)");
+            "first layers of each stage that ZeRO 3 shards, such as 4-2-0; --zero says it for the others (OSDP)");
   traffic.add_to(parser);
   parser.text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)");
 }

@@ -107,8 +107,8 @@ void LaunchArguments::add_to(OptionTable& parser, const std::string& name) {
   parser.group("Launch file")
       .text(name, file, "FILE",
             "launch script or log of Megatron-LM, or a configuration of torchtitan (.toml), DeepSpeed (.json), NeMo, "
-            "Megatron-Bridge, Primus or GPT-NeoX (.yaml): it says network, degrees, batch and schedule; other options "
-            "replace what it says")
+            "Megatron-Bridge, Primus or GPT-NeoX (.yaml). It sets network, degrees, batch and schedule; other options "
+            "replace its values")
       .brief("launch file: Megatron-LM, torchtitan, DeepSpeed, NeMo, Primus")
       .texts("job-set", set, "NAME=VALUE",
              "a variable of the script, or a setting (--job-set NNODES=16, --job-set vocab_size=32000)")

@@ -47,9 +47,14 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
       .text("host-bandwidth", host_bandwidth, "RATE",
             "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations")
       .text("runtime", runtime, "SYSTEM",
+<<<<<<< HEAD
             "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed; only what it can run is "
             "searched, and timed as it sends and receives (default: none, plans that some system runs)")
       .brief()
+=======
+            "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed. Only its plans are "
+            "searched, with its order of messages (default: none, plans that some system runs)")
+>>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
       .words(plan_runtime_names());
 }
 
@@ -57,8 +62,12 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
   add_job_to(parser);
   parser.group("Search space; a RANGE is 1,2,4 or 2:8:2")
       .text("tp", tensor, "RANGE", "tensor-parallel degrees (default: powers of 2 up to the devices of a node)")
+<<<<<<< HEAD
       .brief()
       .flag("unlike-tp", unlike_tensor, "devices of unlike kinds may also have unlike tensor-parallel degrees")
+=======
+      .flag("unlike-tp", unlike_tensor, "different kinds of devices may have different tensor-parallel degrees")
+>>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
       .text("cp", context, "RANGE",
             "context-parallel degrees (default: powers of 2 that leave each rank at least 4096 tokens)")
       .text("ep", expert, "RANGE",
@@ -67,26 +76,26 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .text("pp", places, "RANGE", "pipeline-parallel degrees: devices of the pipeline (default: 1 to 64)")
       .brief()
       .text("copies", copies, "RANGE",
-            "copies of the whole pipeline on unlike devices, each with a share of the batch that suits its devices "
-            "(default: 1 to 16, or 1 where --dp or --runtime is given)")
+            "replicas of the pipeline on mixed devices; faster ones process more of the batch (default: 1 to 16, or 1 "
+            "with --dp or --runtime)")
       .text("microbatch-size", microbatch_sizes, "RANGE",
             "samples per microbatch and data-parallel rank (default: divisors of the batch up to 8)")
       .text("chunks,v", chunks, "RANGE",
-            "stages per device, for interleaved and other looped schedules (default: 2,3,4, and as many as there are "
-            "layers where all stages have equally many)")
+            "stages per device, for interleaved and other looped schedules (default: 2,3,4, and one layer per stage "
+            "where that splits equally)")
       .text("cut", cut, "NAME",
-            "where stages may begin: at whole decoder layers (layers), or also between attention and MLP (blocks), "
-            "which no system runs (default: layers)")
+            "where stages may begin: at decoder layers (layers), or also between attention and MLP (blocks; no system "
+            "runs that) (default: layers)")
       .words(kPlanCuts)
       .text("zero", zero, "LIST",
-            "ZeRO stages, 0 to 3, or of every stage as few layers by ZeRO 3 as fit (fitted), separated by commas "
-            "(default: 0,1, and 2 where neither --runtime nor --schedule is given)")
+            "ZeRO stages, 0 to 3, separated by commas; fitted: ZeRO 3 for the fewest layers that let the plan fit. "
+            "Default: 0,1, and 2 without --runtime and --schedule")
       .text("recompute", recompute, "LIST",
-            "recomputation within layers: none, selective, full, or of every stage as few layers as fit (fitted), "
+            "recomputation within layers: none, selective, full, or fitted (the fewest layers that let the plan fit), "
             "separated by commas (default: none,full)")
       .brief()
       .words(kPlanRecomputes)
-      .flag("offload", offload, "stashes may wait on the host, of every stage as many as let it fit")
+      .flag("offload", offload, "offload activations to the host, the fewest that let the plan fit")
       .text("schedule", schedules, "LIST",
             "names of schedules, separated by commas (default: those that some system runs)")
       .brief()
@@ -94,9 +103,15 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old")
       .text("planners", planners, "LIST",
+<<<<<<< HEAD
             "published planners (`plumbline plan --list`) whose plans the search begins with, and whose steps the "
             "answer tells: all, none, or names separated by commas (default: all, not told)");
   parser.group("Messages between ranks, in all layouts");
+=======
+            "published planners (`plumbline plan --list`) whose plans the search begins with: all, none, or names "
+            "separated by commas. With this option their step times are printed (default: all)");
+  parser.group("Communication between ranks, for all layouts");
+>>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
   traffic.add_to(parser);
   parser.group("Prices").real("price", price, {0, 1e9},
                               "price of one device per hour, in any currency (default: as in the cluster's document)");
@@ -248,8 +263,12 @@ struct DegreeChoices {
 
 /// The ZeRO stages that are searched where none are asked for.
 std::vector<ZeroChoice> usual_zeros(const PlanSearchArguments& arguments, const PlanQuestion& question) {
-  std::vector<ZeroChoice> zeros{{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
-  if (question.runtime != nullptr) return {question.runtime->zero.begin(), question.runtime->zero.end()};
+  std::vector<ZeroChoice> zeros;
+  if (question.runtime != nullptr) {
+    for (const ZeroStage stage : question.runtime->zero) zeros.push_back({stage});
+    return zeros;
+  }
+  zeros = {{ZeroStage::kNone}, {ZeroStage::kOptimizer}};
   if (question.for_systems || arguments.all) zeros.push_back({ZeroStage::kGradients});
   return zeros;
 }

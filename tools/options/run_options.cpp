@@ -33,10 +33,10 @@ void add_run_rules_to(OptionTable& table, RunRules& rules) {
 void add_messages_to(OptionTable& table, RunRules& rules) {
   table
       .text("runtime", rules.runtime, "SYSTEM",
-            "run as this system does: plumbline, pytorch, pytorch-deferred (with defer_pp_recv), pytorch-single (its "
-            "classes 1F1B and GPipe), torchtitan, megatron, megatron-batched (with --no-overlap-p2p-communication) or "
-            "deepspeed (default: that of the --profile of a real run; "
-            "plumbline)")
+            "order of messages and host as in this system: plumbline, pytorch, pytorch-deferred (defer_pp_recv), "
+            "pytorch-single (its classes 1F1B and GPipe), torchtitan, megatron, megatron-batched "
+            "(--no-overlap-p2p-communication) or deepspeed. Default: the system of the --profile of a real run, or "
+            "plumbline")
       .words(runtime_names())
       .choice("transfers", rules.transfers, kTransferModeNames, {"transfer mode", "MODE"},
               "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "

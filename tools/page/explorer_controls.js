@@ -114,7 +114,7 @@ class Controls {
       W: "weight gradient, where the backward is split", comm: "message from stage to stage" };
     return [this.modelChoice(), COST_KEYS.map((key) => this.slider(key, key, 0, 4, 0.1, `${notes[key]}, in units (1 unit = 1 ms)`)),
       this.text("other", "other costs", "X=1,U=0.5", "of other actions: R recompute, U update, X extra work, AR reduction of gradients, EVICT and LOAD; FB of an overlapped pair"),
-      this.text("memory-limit", "memory limit", "stashes", "of every device, in stashes: what one microbatch leaves on 1/p of the model")];
+      this.text("memory-limit", "memory limit", "stashes", "of every device, in stashes: the activations of one microbatch for 1/p of the model")];
   }
 
   profileFields() {

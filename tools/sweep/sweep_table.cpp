@@ -396,13 +396,12 @@ Plot sweep_plot(const std::vector<SweepResult>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].figures) by_schedule[results[i].point.schedule].push_back(points.at(i));
   }
-  Plot plot{
-      .title = "What every choice costs",
-      .note = "a dot per simulation; lines join those that no other of as many devices and microbatches beats in both",
-      .x = points.memory_axis(),
-      .y = points.slowness_axis(),
-      .series = {},
-      .marks = {}};
+  Plot plot{.title = "What every choice costs",
+            .note = "a dot per simulation; the line is the Pareto front for each number of devices and microbatches",
+            .x = points.memory_axis(),
+            .y = points.slowness_axis(),
+            .series = {},
+            .marks = {}};
   constexpr std::size_t kMostNamed = 10;
   std::vector<Dot> dots;
   for (const auto& [name, own] : by_schedule) {

@@ -38,18 +38,9 @@ void ForwardReruns::rerun_in_order(DeviceWorker& worker) {
 
 bool ForwardReruns::is_ready(const DeviceWorker& worker) const {
   const InstrIndex at = worker.position();
-  const InstrIndex end = worker.plan().unit_end(at);
-  for (std::uint32_t i = program_.instrs[at].first_wait; i < program_.instrs[end].first_wait; ++i) {
-    if (!is_over(program_.waits[i])) return false;
-  }
-  return true;
-}
-
-bool ForwardReruns::is_over(const Wait& wait) const {
-  if (is_for_transfer(wait)) return is_done(program_.transfers[wait.via].issue);
-  if (!is_for_collective(wait)) return is_done(wait.source);
-  return std::ranges::all_of(program_.collectives[collective_of(wait)].members,
-                             [&](InstrIndex member) { return is_done(member); });
+  return all_waits(program_, at, worker.plan().unit_end(at), [&](const Wait& wait) {
+    return all_sources(program_, wait, [&](InstrIndex source) { return is_done(source); });
+  });
 }
 
 bool ForwardReruns::is_done(InstrIndex at) const {

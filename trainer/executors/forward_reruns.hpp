@@ -22,7 +22,6 @@ class ForwardReruns {
  private:
   void validate_everywhere(std::int32_t update);
   void rerun_in_order(DeviceWorker& worker);
-  bool is_over(const Wait& wait) const;
   bool is_done(InstrIndex at) const;
 
   const RunPart& part_;

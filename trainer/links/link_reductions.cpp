@@ -33,8 +33,8 @@ LinkReductions::LinkReductions(Setup setup)
   const Program& program = setup_.setting.program;
   for (const Collective& collective : program.collectives) touched_.push_back(collective.members);
   for (InstrIndex at = 0; at < program.size(); ++at) {
-    for (std::uint32_t w = program.instrs[at].first_wait; w < program.instrs[at + 1].first_wait; ++w) {
-      if (is_for_collective(program.waits[w])) touched_[collective_of(program.waits[w])].push_back(at);
+    for (const Wait& wait : waits_of(program, at)) {
+      if (is_for_collective(wait)) touched_[collective_of(wait)].push_back(at);
     }
   }
 }

@@ -140,8 +140,7 @@ void PacedLinks::reach(DeviceId device, InstrIndex at, InstrIndex behind) {
     await(lock, lane, times_.sent(notes_.sends[cursor.send].transfer));
   }
   if (rules.needs_post) post(lock, cursor, behind, false);
-  for (std::uint32_t i = program_.instrs[at].first_wait; i < program_.instrs[behind].first_wait; ++i) {
-    const Wait& wait = program_.waits[i];
+  for (const Wait& wait : waits_of(program_, at, behind)) {
     const bool copy = is_for_transfer(wait) && program_.is_move(wait.via);
     if (copy) await(lock, lane, times_.transfers[wait.via].available);
   }

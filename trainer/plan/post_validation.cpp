@@ -97,11 +97,10 @@ void ValidationPlan::find_known(const Program& program) {
     const auto number = static_cast<std::int32_t>(program.instrs[at].action.microbatch);
     std::vector<std::uint32_t>& here = on_device[{device_at(program, at), number}];
     if (!here.empty()) learn(known, here);
-    for (std::uint32_t i = program.instrs[at].first_wait; i < program.instrs[at + 1].first_wait; ++i) {
-      const InstrIndex source = program.waits[i].source;
-      const auto knows = known_.find(source);
-      const bool same_update = program.instrs[source].action.microbatch == program.instrs[at].action.microbatch;
-      if (is_plain(program.waits[i]) && same_update && knows != known_.end()) learn(known, knows->second);
+    for (const Wait& wait : waits_of(program, at)) {
+      const auto knows = known_.find(wait.source);
+      const bool same_update = program.instrs[wait.source].action.microbatch == program.instrs[at].action.microbatch;
+      if (is_plain(wait) && same_update && knows != known_.end()) learn(known, knows->second);
     }
     here = known;
   }
@@ -152,9 +151,8 @@ void ValidationPlan::check_window(const Program& program, InstrIndex validation,
     }
     if (program.instrs[at].action.stage == StageId{0}) continue;
     bool comes_again = false;
-    for (std::uint32_t i = program.instrs[at].first_wait; i < program.instrs[at + 1].first_wait; ++i) {
-      const std::uint32_t via = program.waits[i].via;
-      comes_again = comes_again || (is_for_transfer(program.waits[i]) && std::ranges::find(again, via) != again.end());
+    for (const Wait& wait : waits_of(program, at)) {
+      comes_again = comes_again || (is_for_transfer(wait) && std::ranges::find(again, wait.via) != again.end());
     }
     if (!comes_again) refuse(where + "; expected its input from a forward between an update and its validation");
   }

@@ -72,10 +72,7 @@ struct RunPlan {
   SegmentPlace segment(InstrIndex at) const {
     return program.segments.empty() ? SegmentPlace{} : program.segments[index(holder(at).stage)];
   }
-  std::span<const Wait> waits(InstrIndex at) const {
-    const std::uint32_t first = program.instrs[at].first_wait;
-    return std::span(program.waits).subspan(first, program.instrs[at + 1].first_wait - first);
-  }
+  std::span<const Wait> waits(InstrIndex at) const { return waits_of(program, at); }
   const StageLayout& layout(StageId stage, std::size_t part) const {
     return layouts[index(stage) * places.size() + part];
   }

@@ -199,10 +199,7 @@ std::size_t Mailbox::collected(std::uint32_t collective, std::span<const InstrIn
   std::size_t count = 0;
   for (std::size_t device = 0; device < boxes_.size(); ++device) {
     if (!is_here(DeviceId{static_cast<std::int32_t>(device)})) continue;
-    const std::uint32_t first = program_.instrs[program_.lane_begin[device]].first_wait;
-    const std::uint32_t end = program_.instrs[positions[device]].first_wait;
-    for (std::uint32_t i = first; i < end; ++i) {
-      const Wait& wait = program_.waits[i];
+    for (const Wait& wait : waits_of(program_, program_.lane_begin[device], positions[device])) {
       count += is_for_collective(wait) && collective_of(wait) == collective ? 1 : 0;
     }
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedules/catalogue/searched/advance_lanes.hpp"
+#include "schedules/program/lane_run.hpp"
 
 namespace plumb {
 
@@ -13,7 +13,7 @@ OrderTimer::OrderTimer(const OrderProblem& problem)
 
 bool OrderTimer::run(const std::vector<OrderWord>& words) {
   for (Lane& lane : lanes_) lane = {};
-  advance_lanes(problem_.num_devices, [&](std::int32_t d) { return step(d, words[static_cast<std::size_t>(d)]); });
+  run_in_turns(lanes_.size(), [&](std::size_t d) { return step(static_cast<std::int32_t>(d), words[d]); });
   for (std::size_t d = 0; d < lanes_.size(); ++d) {
     if (lanes_[d].next < words[d].size()) return false;
   }

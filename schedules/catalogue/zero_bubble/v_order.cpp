@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "schedules/catalogue/searched/advance_lanes.hpp"
 #include "schedules/catalogue/v_placement.hpp"
+#include "schedules/program/lane_run.hpp"
 
 namespace plumb {
 namespace {
@@ -74,7 +74,7 @@ bool WordTimer::run(const std::vector<VWord>& words) {
     lanes_[d].starts.clear();
     lanes_[d].counts = {};
   }
-  advance_lanes(p_, [&](std::int32_t d) { return step(d, words[static_cast<std::size_t>(d)]); });
+  run_in_turns(lanes_.size(), [&](std::size_t d) { return step(static_cast<std::int32_t>(d), words[d]); });
   for (std::size_t d = 0; d < lanes_.size(); ++d) {
     if (lanes_[d].starts.size() < words[d].size()) return false;
   }

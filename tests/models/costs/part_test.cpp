@@ -30,6 +30,8 @@ TEST_CASE("slices follow each other in every sample, or share out the samples") 
   CHECK(second.shape == MicrobatchShape{2, 10});
   CHECK(second.first_sample == 2);
   CHECK(place_of({.size = 2, .largest = 5}, usual).shape == MicrobatchShape{4, 4});
+  CHECK(place_of({.begin = 1, .end = 2, .whole = 4}, {4, 1}).shape == MicrobatchShape{1, 1});
+  CHECK_THROWS_AS(place_of({.size = 1, .largest = 2, .begin = 1, .end = 2, .whole = 4}, {4, 1}), Error);
   CHECK_THROWS_WITH_AS(place_of({.begin = 0, .end = 1, .whole = 5}, usual),
                        "a microbatch of 4 samples of 10 tokens cannot be cut as the schedule says: slice 0 to 1 of 5 "
                        "along the batch is empty; expected larger microbatches",

@@ -283,6 +283,10 @@ TEST_CASE("degrees of torchtitan say how many devices there are, unless the shar
   };
   CHECK(devices("data_parallel_shard_degree = 8\n") == 512);
   CHECK(devices("data_parallel_shard_degree = 4\ndata_parallel_replicate_degree = 2\n") == 512);
+  CHECK(devices("data_parallel_shard_degree = 1048576\n") == 64 << 20);
+  CHECK(testing::error_message([&] {
+          devices("data_parallel_shard_degree = 1048577\n");
+        }).find("expected at most 1048576") != std::string::npos);
   CHECK(devices("data_parallel_shard_degree = -1\n") == 0);
   CHECK(devices("") == 0);
 }

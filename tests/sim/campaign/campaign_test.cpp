@@ -1,8 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/campaign/campaign.hpp"
 #include "tests/support/error_message.hpp"
@@ -176,6 +180,28 @@ TEST_CASE("a bamboo node stands in for the one behind it, at one and a half time
   check_sums(fatal);
 }
 
+TEST_CASE("bamboo meets where nodes that stand in, and those before them, are more than 5 % of all that are active") {
+  // Layouts of two stages; a node of the last pipeline goes. Two of n - 1 active nodes must not go: more than 5 % below
+  // 41 nodes.
+  for (const std::int32_t nodes : {20, 38, 40, 42, 56, 58, 60, 80}) {
+    CAPTURE(nodes);
+    std::string trace;
+    for (std::int32_t node = 0; node < nodes; ++node) trace += "0,add,n" + std::to_string(node) + "\n";
+    LayoutTable table({{{nodes / 2, 2}, {{10 * kSecond, 8}, {}}}});
+    LayoutBook book(table);
+    const CampaignResult result = run_campaign(
+        {.trace = node_trace_from_text(trace + "44000,remove,n" + std::to_string(nodes - 1) + "\n", "trace.csv"),
+         .until_ns = 400 * kSecond,
+         .price_per_node_hour = 3600,
+         .options = {{"stages", "2"}}},
+        "bamboo", book);
+    const bool many = 2.0 / (nodes - 1) > 0.05;
+    CHECK((seconds(result, TimeUse::kReconfiguring) > 30) == many);
+    CHECK(result.fatal == 0);
+    check_sums(result);
+  }
+}
+
 TEST_CASE("oobleck loses a step with a node, and the checkpoint only with the last holder of a layer") {
   const std::string four = kTwo + "0,add,c\n0,add,d\n";
   const std::map<std::string, std::string> options{{"pause", "10"}, {"every", "1000"}, {"least", "2"}};
@@ -265,6 +291,73 @@ TEST_CASE("many seeds of exponential failures agree with Daly's expected time wi
     CHECK(std::abs(mean - expected) < 3 * error);
     CHECK(std::abs(expected - c.efficiency) < 0.0005);
   }
+}
+
+namespace {
+
+/// A job on six nodes that fail now and then, with every time, also those of the rule's options, `scale` times as long.
+CampaignResult scaled_campaign(const CampaignRuleSpec& rule, std::uint64_t seed, std::int64_t scale) {
+  CampaignProblem problem{
+      .trace = random_failures(
+          {.nodes = 6, .mean_ns = 900 * kSecond, .ready_ns = 10 * kSecond, .until_ns = 1500 * kSecond, .seed = seed}),
+      .until_ns = 2000 * kSecond * scale,
+      .ready_ns = 10 * kSecond * scale,
+      .price_per_node_hour = 2};
+  // Every third node comes much later, so that layouts change.
+  for (NodeEvent& event : problem.trace.events) {
+    if (event.kind == NodeEventKind::kAdd && event.node % 3 == 2) event.at_ns += 70 * kSecond;
+  }
+  std::ranges::stable_sort(problem.trace.events, {}, &NodeEvent::at_ns);
+  std::erase_if(problem.trace.events,
+                [](const NodeEvent& event) { return event.kind == NodeEventKind::kRemove && event.node % 3 == 2; });
+  for (NodeEvent& event : problem.trace.events) event.at_ns = event.at_ns / kSecond * kSecond * scale;
+  std::int64_t seconds = 5;
+  for (const NamedOption& option : rule.options) {
+    if (option.meaning.find("seconds") == std::string_view::npos) continue;
+    if (option.name == "rebalance" && rule.name != "swarm")
+      continue;  // layers move off slow nodes, of which there are none
+    seconds += 4;
+    problem.options[std::string(option.name)] = std::to_string(seconds * scale);
+  }
+  LayoutTable table({{{1, 2}, {{10 * kSecond * scale, 8}, {}}},
+                     {{2, 2}, {{6 * kSecond * scale, 8}, {}}},
+                     {{3, 2}, {{4 * kSecond * scale, 8}, {}}},
+                     {{1, 3}, {{8 * kSecond * scale, 8}, {}}},
+                     {{2, 3}, {{5 * kSecond * scale, 8}, {}}},
+                     {{1, 4}, {{7 * kSecond * scale, 8}, {}}}});
+  LayoutBook book(table);
+  return run_campaign(problem, rule.name, book);
+}
+
+}  // namespace
+
+TEST_CASE("with all times three times as long every campaign takes three times as long, and gives the same samples") {
+  int fatal = 0;
+  for (const CampaignRuleSpec& rule : campaign_rules()) {
+    CAPTURE(rule.name);
+    std::int64_t lost = 0;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      CAPTURE(seed);
+      const CampaignResult one = scaled_campaign(rule, seed, 1);
+      const CampaignResult three = scaled_campaign(rule, seed, 3);
+      check_sums(one);
+      CHECK(three.samples == doctest::Approx(one.samples).epsilon(1e-4));
+      CHECK(three.samples_to_last_step == doctest::Approx(one.samples_to_last_step).epsilon(1e-4));
+      CHECK(three.steps == one.steps);
+      CHECK(three.fatal == one.fatal);
+      CHECK(three.recoveries == one.recoveries);
+      CHECK(three.node_hours == doctest::Approx(3 * one.node_hours));
+      CHECK(one.cost == doctest::Approx(2 * one.node_hours));
+      // Rules that count in whole milliseconds round.
+      for (std::size_t use = 0; use < one.time_ns.size(); ++use) {
+        CHECK(std::abs(three.time_ns[use] - 3 * one.time_ns[use]) < 50'000'000);
+      }
+      lost += one.removals;
+      fatal += static_cast<int>(one.fatal);
+    }
+    CHECK(lost > 12);
+  }
+  CHECK(fatal > 0);
 }
 
 TEST_CASE("unknown rules, options and values are refused in one line") {

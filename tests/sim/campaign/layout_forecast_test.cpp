@@ -295,6 +295,24 @@ TEST_CASE("a node that fails is replaced in the same moment, and none fails befo
   CHECK(std::abs(static_cast<double>(lives / lost) / 50e9 - 1) < 4 / std::sqrt(static_cast<double>(lost)));
 }
 
+TEST_CASE("of many nodes some fail in the first millisecond and some in the last one, and none later") {
+  // With a mean of 4 ms an eighth of 2000 first lives are rounded to 0, and a tenth of those that last fail in the 8th.
+  for (const std::int64_t ready_ms : {0, 3}) {
+    const NodeTrace trace = random_failures({.nodes = 2000,
+                                             .mean_ns = 4 * kNsPerMillisecond,
+                                             .ready_ns = ready_ms * kNsPerMillisecond,
+                                             .until_ns = 8 * kNsPerMillisecond,
+                                             .seed = 11});
+    std::map<std::int64_t, int> failed;
+    for (const NodeEvent& event : trace.events) {
+      if (event.kind == NodeEventKind::kRemove) ++failed[event.at_ns / kNsPerMillisecond];
+    }
+    CHECK(failed.begin()->first == ready_ms);
+    CHECK(failed.rbegin()->first == 8);
+    CHECK(static_cast<std::int64_t>(failed.size()) == 9 - ready_ms);
+  }
+}
+
 }  // namespace plumb::testing
 
 TEST_SUITE_END();

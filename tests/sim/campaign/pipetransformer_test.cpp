@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "sim/campaign/campaign.hpp"
 #include "sim/campaign/freezing.hpp"
 
@@ -90,6 +92,31 @@ TEST_CASE("with half as many stages there are twice as many pipelines on the sam
   CHECK(layouts == std::vector<JobLayout>{{2, 2}, {4, 1}});
   CHECK(result.time_of(TimeUse::kReconfiguring) == 10 * kFreezeSecond);
   CHECK(result.time_of(TimeUse::kLost) == 0);
+}
+
+TEST_CASE("layers freeze after the first step that reaches an epoch's samples, and not one sample before") {
+  for (const std::int64_t epoch : {5, 6, 7, 11, 12, 13, 17, 18, 19}) {
+    CAPTURE(epoch);
+    LayoutTable table({{{1, 1}, {{10 * kFreezeSecond, 6}, {}}}});
+    LayoutBook book(table);
+    CampaignProblem problem{.trace = node_trace_from_text("0,add,a\n", "one.csv"),
+                            .until_ns = 40 * kFreezeSecond,
+                            .options = {{"restart", "0"}, {"every", "1e6"}, {"layers", "4"}, {"freeze", "0.5"}}};
+    problem.options.insert({{"epoch", std::to_string(epoch)}, {"nodes", "1"}, {"cache", "0"}});
+    // Steps of 6 samples that take 10 s, and with 2, 3 and 3 of 4 layers frozen less by a third of twice their share.
+    double at = 0;
+    double samples = 0;
+    while (true) {
+      const int frozen[] = {0, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3};
+      const double step =
+          10 * (1 - frozen[static_cast<std::size_t>(samples / static_cast<double>(epoch))] / 4.0 * 2 / 3);
+      const double share = std::min(1.0, (40 - at) / step);
+      at += step;
+      samples += 6 * share;
+      if (share < 1) break;
+    }
+    CHECK(run_campaign(problem, "pipetransformer", book).samples == doctest::Approx(samples).epsilon(1e-6));
+  }
 }
 
 }  // namespace plumb

@@ -18,7 +18,6 @@
 #include "sim/order_search/makespan_bound.hpp"
 #include "sim/order_search/pair_savings.hpp"
 #include "sim/order_search/schedule_blocks.hpp"
-#include "sim/order_search/window_bound.hpp"
 #include "tests/support/error_message.hpp"
 
 TEST_SUITE_BEGIN("sim");

@@ -8,7 +8,6 @@
 #include "sim/order_search/exact_order.hpp"
 #include "sim/order_search/repetend.hpp"
 #include "sim/order_search/repetend_schedule.hpp"
-#include "sim/order_search/repetend_tree.hpp"
 
 TEST_SUITE_BEGIN("sim");
 

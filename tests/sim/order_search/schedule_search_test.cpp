@@ -12,7 +12,7 @@
 #include "models/sources/abstract_costs.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/checks/validate.hpp"
-#include "sim/order_search/candidate_options.hpp"
+#include "sim/order_search/catalogue_candidates.hpp"
 #include "sim/order_search/schedule_blocks.hpp"
 #include "sim/simulate.hpp"
 #include "tests/support/small_search.hpp"
@@ -228,6 +228,10 @@ TEST_CASE("values that are tried: words, numbers up to 64 and larger divisors, b
   CHECK(large.size() == 66);
   CHECK(large.back() == "256");
   CHECK(large[64] == "128");
+  // Of a million microbatches and more those that make at most 256 parts, however many there are.
+  const std::vector<std::string> huge = tried("group", count_form("N"), "p", 1 << 20);
+  CHECK(huge.size() == 64 + 9);
+  CHECK(huge[64] == std::to_string((1 << 20) / 256));
 }
 
 TEST_SUITE_END();

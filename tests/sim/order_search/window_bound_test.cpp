@@ -1,5 +1,3 @@
-#include "sim/order_search/window_bound.hpp"
-
 #include <algorithm>
 #include <random>
 

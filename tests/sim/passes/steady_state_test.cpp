@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/simulated.hpp"
@@ -97,6 +98,30 @@ TEST_CASE("jumping over the steady state gives the answer of the long way for ev
           check_jump(schedule, abstract_costs("F=1,B=2,comm=0.1", "", {.num_stages = schedule.num_stages}), must_jump);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("where a schedule is long enough none of its actions are run one by one, and its makespan grows evenly") {
+  static int full_runs = 0;
+  full_runs = 0;
+  SimOptions options;
+  options.on_full_run = [](const WorkSize&) { ++full_runs; };
+  const auto makespan = [&](std::string_view name, std::int64_t m, std::int64_t updates, Ticks comm) {
+    const Schedule schedule = testing::schedule_of({.name = std::string(name), .p = 4, .m = m, .updates = updates});
+    return simulate_summary(schedule, unequal(schedule.num_stages, comm), nullptr, {}, options).makespan;
+  };
+  for (const std::string_view name : {"gpipe", "1f1b", "eager-1f1b", "interleaved", "zb-h1", "zb-v", "pipedream"}) {
+    CAPTURE(name);
+    for (const Ticks comm : {Ticks{0}, Ticks{30}}) {
+      CAPTURE(comm);
+      const Ticks first = makespan(name, 4'800, 1, comm);
+      const Ticks second = makespan(name, 7'200, 1, comm);
+      CHECK(makespan(name, 9'600, 1, comm) - second == second - first);
+      const Ticks few = makespan(name, 120, 300, comm);
+      const Ticks more = makespan(name, 120, 450, comm);
+      CHECK(makespan(name, 120, 600, comm) - more == more - few);
+      CHECK(full_runs == 0);
     }
   }
 }

@@ -87,6 +87,21 @@ TEST_CASE("plans are said as runs of layers on holders; what is no run, or stand
   said = expressed(plan, chain, base);
   REQUIRE(said.size() == 1);
   CHECK(said[0].order == std::vector<std::int32_t>{0, 1, 2, 3});
+  plan.microbatches = 8;  // a stage whose holders have shares of their own: those with a share are copies
+  for (const std::vector<std::int64_t>& shares :
+       {std::vector<std::int64_t>{4, 1, 0, 3}, std::vector<std::int64_t>{1, 1, 1, 5},
+        std::vector<std::int64_t>{0, 8, 0, 0}}) {
+    plan.shares = shares;
+    said = expressed(plan, chain, base);
+    REQUIRE(said.size() == 1);
+    std::vector<std::int64_t> given(4, 0);
+    for (std::size_t copy = 0; copy < said[0].order.size(); ++copy) {
+      given[static_cast<std::size_t>(said[0].order[copy])] = said[0].shares.empty() ? 8 : said[0].shares[copy];
+    }
+    CHECK(given == shares);
+    CHECK(said[0].places == 4 - std::ranges::count(shares, 0));
+  }
+  plan.shares.clear();
   plan.stages = {{.layers = {0, 2}, .devices = {}}, {.layers = {1, 3, 4}, .devices = {}}};
   CHECK(expressed(plan, chain, base).empty());
 }

@@ -74,6 +74,8 @@ TEST_CASE("oobleck's templates of eight layers of 3 take 108, 111 and 102, and w
     return make_plan(find_planner("oobleck"), layers_of_times(times, stages)).claimed_ns;
   };
   CHECK(std::vector<double>{time(even, 2), time(even, 3), time(even, 4)} == std::vector<double>{108, 111, 102});
+  // Runs of layers, each as the longest stage at every place.
+  CHECK(make_plan(find_planner("oobleck"), layers_of_times(even, 3)).states == 8 * 9 / 2 * 3);
   CHECK(std::vector<double>{time(uneven, 2), time(uneven, 3), time(uneven, 4)} == std::vector<double>{132, 117, 135});
 }
 

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <sstream>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -116,6 +118,28 @@ TEST_CASE("planners of devices in a row find the best of all cuts and runs of de
   }
 }
 
+TEST_CASE("on one device every planner of a chain has one stage with all layers, and claims what they take alone") {
+  PlanProblem problem = flat_problem(random_layers(4, 6), 1, 1e9);
+  problem.microbatches = 5;
+  const LayerChain chain = chain_of(problem.network.layers);
+  for (const Planner& planner : planners()) {
+    CAPTURE(planner.name);
+    const Plan plan = make_plan(planner, problem);
+    std::size_t covered = 0;
+    for (const PlanStage& stage : plan.stages) covered += stage.layers.size();
+    CHECK(covered >= 6);
+    CHECK(plan.lower_bound_ns <= plan.claimed_ns * (1 + 1e-9));
+  }
+  for (const char* name : {"spp", "pipe-torch", "dapple", "alpa", "pipedream"}) {
+    CAPTURE(name);
+    const Plan plan = make_plan(find_planner(name), problem);
+    REQUIRE(plan.stages.size() == 1);
+    CHECK(plan.stages[0].layers.size() == 6);
+  }
+  CHECK(claim("spp", problem) == doctest::Approx(5.0 * static_cast<double>(chain.total(0, 6))));
+  CHECK(claim("pipe-torch", problem) == doctest::Approx(static_cast<double>(chain.total(0, 6))));
+}
+
 TEST_CASE("gpipe's cut has the least variance of all; the plan gives the root of the mean square") {
   for (std::uint32_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);
@@ -179,6 +203,16 @@ TEST_CASE("dynapipe's groups are the best of all groupings and limits") {
     best = std::min(best, 2 * longest + sum);
   }
   CHECK(plan.claimed_ns == doctest::Approx(best));
+  REQUIRE(plan.remarks.size() == 1);
+  const std::string& remark = plan.remarks.front();
+  const std::string begins = "samples per microbatch, shortest first:";
+  REQUIRE(remark.starts_with(begins));
+  std::istringstream counts(remark.substr(begins.size()));
+  std::int64_t groups = 0;
+  std::int64_t samples = 0;
+  for (std::int64_t count = 0; counts >> count; ++groups) samples += count;
+  CHECK(groups == plan.microbatches);
+  CHECK(samples == 7);
   problem.options["lengths"] = "4,0";
   CHECK(error_message([&] { make_plan(find_planner("dynapipe"), problem); }) ==
         "option lengths: expected numbers above 0 with commas, found '4,0'");

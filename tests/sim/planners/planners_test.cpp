@@ -81,6 +81,43 @@ TEST_CASE("every planner covers the network, keeps to its devices, and says what
   }
 }
 
+TEST_CASE("with times and links twice as slow every planner makes the same plan, and claims twice the time") {
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+    PlanProblem problem = flat_problem(random_layers(seed, 7), 2, 3e9);
+    problem.levels.push_back({2, 1e9});
+    problem.memory_bytes = seed % 2 == 0 ? std::int64_t{1} << 30 : 0;
+    PlanProblem slow = problem;
+    for (LayerNode& node : slow.network.layers.nodes) {
+      node.forward_ns *= 2;
+      node.backward_ns *= 2;
+    }
+    for (MachineLevel& level : slow.levels) level.bytes_per_s /= 2;
+    for (const Planner& planner : planners()) {
+      CAPTURE(planner.name);
+      CAPTURE(seed);
+      const Plan plan = make_plan(planner, problem);
+      const Plan twice = make_plan(planner, slow);
+      const double off = planner.name == "helix" ? 1e-6 : 1e-9;  // its flows are whole numbers
+      CHECK(twice.claimed_ns == doctest::Approx(2 * plan.claimed_ns).epsilon(off));
+      CHECK(twice.lower_bound_ns == doctest::Approx(2 * plan.lower_bound_ns).epsilon(off));
+      CHECK(plan.lower_bound_ns <= plan.claimed_ns * (1 + 1e-9));
+      CHECK(twice.states == plan.states);
+      CHECK(twice.remarks.size() == plan.remarks.size());
+      if (planner.name != "dapple" && planner.name != "diffusionpipe")
+        CHECK(twice.remarks == plan.remarks);  // they tell times
+      CHECK(twice.pipelines == plan.pipelines);
+      CHECK(twice.shares == plan.shares);
+      REQUIRE(twice.stages.size() == plan.stages.size());
+      for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        PlanStage expected = plan.stages[s];
+        CHECK(twice.stages[s].load_ns == doctest::Approx(2 * expected.load_ns).epsilon(off));
+        expected.load_ns = twice.stages[s].load_ns;
+        CHECK(twice.stages[s] == expected);
+      }
+    }
+  }
+}
+
 TEST_CASE("unknown planners and options are refused with the nearest name") {
   CHECK(error_message([] { find_planner("pipdream"); }) == "unknown planner 'pipdream' (did you mean 'pipedream'?)");
   PlanProblem problem = flat_problem(random_layers(1, 3), 2);

@@ -1,5 +1,7 @@
 #include "sim/shared_devices/shard_rule.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "tests/support/error_message.hpp"
@@ -58,6 +60,44 @@ TEST_CASE("no run of shards is shorter than its bound, and one job cannot be div
   CHECK(run_shards(one, 4, true).makespan_ns == 10 + 3 * 150);
   CHECK(run_shards(one, 4, true).bound_ns == 460);
   CHECK(run_shards(one, 4, false).makespan_ns == 3 * (150 + 4 * 10));
+}
+
+TEST_CASE("shards that need no loading and whose jobs divide evenly among devices run exactly as long as their bound") {
+  for (const std::int64_t devices : {1, 2, 3, 4}) {
+    for (const std::int64_t each : {1, 3}) {
+      std::vector<ShardedJob> jobs;
+      for (std::int64_t j = 0; j < devices * each; ++j) jobs.push_back({"j" + std::to_string(j), {{0, 7, 0}}, 5});
+      for (const bool ahead : {false, true}) {
+        CHECK(run_shards(jobs, devices, ahead).makespan_ns == each * 35);
+        CHECK(run_shards(jobs, devices, ahead).bound_ns == each * 35);
+      }
+      jobs.push_back({"one more", {{0, 1, 0}}, 1});
+      if (devices > 1) CHECK(run_shards(jobs, devices, true).bound_ns == each * 35 + 1);
+    }
+  }
+}
+
+TEST_CASE("shards that take three times as long end three times as late") {
+  std::vector<ShardedJob> slow = seven_jobs();
+  for (ShardedJob& job : slow) {
+    for (NetworkShard& shard : job.shards) {
+      shard.forward_ns *= 3;
+      shard.backward_ns *= 3;
+      shard.load_ns *= 3;
+    }
+  }
+  for (const std::int64_t devices : {1, 2, 3, 4, 7, 8, 20}) {
+    for (const bool ahead : {false, true}) {
+      const ShardRun one = run_shards(seven_jobs(), devices, ahead);
+      const ShardRun three = run_shards(slow, devices, ahead);
+      JobEnds ends = one.end_ns;
+      for (std::int64_t& end : ends) end *= 3;
+      CHECK(three.end_ns == ends);
+      CHECK(three.loading_ns == 3 * one.loading_ns);
+      CHECK(three.makespan_ns == 3 * one.makespan_ns);
+      CHECK(one.makespan_ns == *std::ranges::max_element(one.end_ns));
+    }
+  }
 }
 
 TEST_CASE("shards that nobody can wait for are refused") {

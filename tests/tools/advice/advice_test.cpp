@@ -128,8 +128,8 @@ TEST_CASE(
   const std::string text = advice_text(advice, 0);
   CHECK(text.find("its order        torch-gpipe, ") != std::string::npos);
   CHECK(text.find("  this run's order, as a file\n") != std::string::npos);
-  CHECK(text.find("The run was of a class of PyTorch (pytorch-single); schedules are files, which pytorch runs") !=
-        std::string::npos);
+  CHECK(text.find("The run used a built-in class of PyTorch (pytorch-single). Predictions are for schedule files, "
+                  "which pytorch runs") != std::string::npos);
   CHECK(advice_text(advice_of_zb_h1(), 0).find("as a file") == std::string::npos);
 }
 
@@ -342,7 +342,7 @@ TEST_CASE("the printed command of a layout with replicas says that its file hold
       CHECK((command.find(" # ") != std::string::npos) == (each.candidate.replicas > 1));
       if (each.candidate.replicas == 1 || each.candidate.for_costs) continue;
       ++replicated;
-      CHECK(command.find("# holds one of 2 pipelines; launch 2 beside each other (data parallel size 2)" + end) !=
+      CHECK(command.find("# holds one of 2 pipelines; launch 2 in parallel (data parallel size 2)" + end) !=
             std::string::npos);
       if (replicated == 1) CHECK(testing::run_command(command, scratch.path()).status == 0);
     }

@@ -265,7 +265,7 @@ TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
           q.trace = "";
           q.mtbf = "0.001";
           q.nodes = "10000";
-        }) == "campaign: so many nodes and hours have about 30 M events, expected at most 4 M");
+        }) == "campaign: these nodes and hours have about 30 M events, expected at most 4 M");
   CHECK(refusal([](CampaignQuestion& q) {
           q.trace = "";
           q.mtbf = "4";

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
+#include <string>
 
 #include "sim/planners/planner.hpp"
 #include "sim/planners/shares/layer_choices.hpp"
@@ -48,6 +51,19 @@ TEST_CASE("osdp with measured strategies plans as its knapsack does, and says wh
   CHECK(plan.claimed_ns == doctest::Approx(2.6279e9).epsilon(2e-5));
   CHECK(plan.remarks.size() == 2);
   CHECK(plan.remarks[0].starts_with("strategy 1: layers "));
+  std::set<int> named;  // "0-3, 7" of both strategies: every layer once
+  for (const std::string& remark : plan.remarks) {
+    std::istringstream ranges(remark.substr(remark.find("layers ") + 7));
+    for (int first = 0; ranges >> first;) {
+      int last = first;
+      if (ranges.peek() == '-') ranges.ignore() >> last;
+      if (ranges.peek() == ',') ranges.ignore();
+      for (int layer = first; layer <= last; ++layer) CHECK(named.insert(layer).second);
+    }
+  }
+  CHECK(named.size() == 24);
+  CHECK(*named.begin() == 0);
+  CHECK(*named.rbegin() == 23);
   for (const char* bad : {"672", "672:", "672:x", "-1:2", "672:91,", "672:91;3:4", "99999999:1"}) {
     problem.options["choices"] = bad;
     CAPTURE(bad);
