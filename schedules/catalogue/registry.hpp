@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-struct PhaseRules;
+struct CatalogueRules;
 
 /// One row of the catalogue.
 struct ScheduleSpec {
@@ -30,7 +30,7 @@ struct ScheduleSpec {
   bool searched = true;            ///< by a plan search that is given no names
   bool copies = true;              ///< takes the option `shares` if it flushes; false where its lists do not allow it
   Schedule (*make)(const ScheduleParams&) = nullptr;  ///< null: `rules` say it; callers take `generate`
-  const PhaseRules* rules = nullptr;
+  const CatalogueRules* rules = nullptr;
   std::string_view rules_text = {};  ///< as they are written: FILE.rules
 
   /// `options`, and then those that it has like every other schedule of its kind (pipeline_copies.hpp).

@@ -13,24 +13,11 @@
 #include "schedules/phases/written_schedules.hpp"
 
 namespace plumb {
+
 namespace {
 
-struct ReadSchedule {
-  WrittenSchedule written;
-  PhaseRules rules;
-};
-
-const std::deque<ReadSchedule>& read_schedules() {
-  static const std::deque<ReadSchedule> all = [] {
-    std::deque<ReadSchedule> read;
-    for (const WrittenSchedule& one : written_schedules()) {
-      ReadSchedule& added = read.emplace_back(ReadSchedule{one, {}});
-      added.rules = phase_rules_from_text(one.text, "rules");
-      // Mistakes are told with the name and the line.
-      added.rules = phase_rules_from_text(one.text, added.rules.card.name);
-    }
-    return read;
-  }();
+const std::deque<CatalogueRules>& all_catalogue_rules() {
+  static const std::deque<CatalogueRules> all(written_schedules().begin(), written_schedules().end());
   return all;
 }
 
@@ -65,8 +52,8 @@ const NamedOption& offered_option(const PhaseRules& rules, const PhaseOffer& off
   throw Error(rules.card.name + ": offers '" + offer.name + "', expected recompute or validation");
 }
 
-ScheduleSpec row_of(const ReadSchedule& read) {
-  const PhaseRules& rules = read.rules;
+ScheduleSpec row_of(const CatalogueRules& read) {
+  const PhaseRules& rules = read.said_once;
   ScheduleSpec row;
   row.name = rules.card.name;
   row.summary = rules.card.summary;
@@ -79,7 +66,7 @@ ScheduleSpec row_of(const ReadSchedule& read) {
   row.placement = placement_of(rules);
   row.alias_of = rules.same_as.text;
   row.copies = rules.card.copies;
-  row.rules = &rules;
+  row.rules = &read;
   row.rules_text = read.written.text;
   for (const PhaseOption& option : rules.options) row.options.push_back(named_option_of(option));
   for (auto offer = rules.offers.rbegin(); offer != rules.offers.rend(); ++offer) {
@@ -93,7 +80,7 @@ ScheduleSpec row_of(const ReadSchedule& read) {
 }
 
 /// The row of rules before which a generator stands: it has options of its own, or others of the same name.
-ScheduleSpec joined_row(const ReadSchedule& read, const ScheduleSpec& generator) {
+ScheduleSpec joined_row(const CatalogueRules& read, const ScheduleSpec& generator) {
   ScheduleSpec row = row_of(read);
   row.make = generator.make;
   std::erase_if(row.options, [&](const NamedOption& one) { return generator.has_option(one.name); });
@@ -107,14 +94,14 @@ class GroupRows {
   explicit GroupRows(std::span<const ScheduleSpec> generators) : rows_(generators.begin(), generators.end()) {}
 
   std::vector<ScheduleSpec> with(std::string_view group) {
-    std::vector<const ReadSchedule*> left;
-    for (const ReadSchedule& one : read_schedules()) {
+    std::vector<const CatalogueRules*> left;
+    for (const CatalogueRules& one : all_catalogue_rules()) {
       if (one.written.group == group) left.push_back(&one);
     }
-    for (const ReadSchedule* one : left) take_generator(one->rules.card.name);
+    for (const CatalogueRules* one : left) take_generator(one->said_once.card.name);
     while (!left.empty()) {
-      if (std::erase_if(left, [&](const ReadSchedule* one) { return put(*one); }) > 0) continue;
-      const PhaseCard& card = left.front()->rules.card;
+      if (std::erase_if(left, [&](const CatalogueRules* one) { return put(*one); }) > 0) continue;
+      const PhaseCard& card = left.front()->said_once.card;
       throw Error(card.name + ": after " + card.after + ", expected a schedule of the same group");
     }
     return std::move(rows_);
@@ -129,12 +116,12 @@ class GroupRows {
   }
 
   /// Puts the row behind that which it names; false where that is not there yet.
-  bool put(const ReadSchedule& read) {
-    const std::string& after = read.rules.card.after;
+  bool put(const CatalogueRules& read) {
+    const std::string& after = read.said_once.card.after;
     const auto before = std::ranges::find(rows_, after, &ScheduleSpec::name);
     const bool first = after == "nothing";
     if (!after.empty() && !first && before == rows_.end()) return false;
-    const auto generator = std::ranges::find(before_rules_, read.rules.card.name, &ScheduleSpec::name);
+    const auto generator = std::ranges::find(before_rules_, read.said_once.card.name, &ScheduleSpec::name);
     ScheduleSpec row = generator == before_rules_.end() ? row_of(read) : joined_row(read, *generator);
     rows_.insert(first ? rows_.begin() : after.empty() ? rows_.end() : before + 1, std::move(row));
     return true;
@@ -151,7 +138,7 @@ std::vector<ScheduleSpec> with_rules(std::string_view group, std::span<const Sch
 }
 
 Schedule generate_by_rules(const ScheduleSpec& spec, const ScheduleParams& params) {
-  return schedule_from_rules(*spec.rules, spec.name, params, {});
+  return schedule_from_rules(spec.rules->whole(), spec.name, params, {});
 }
 
 }  // namespace plumb

@@ -171,7 +171,8 @@ std::string_view take_word(std::string_view& text) {
 
 class RuleLines {
  public:
-  explicit RuleLines(std::string_view file) : file_(file) {
+  /// `once`: lines that devices follow are left out.
+  RuleLines(std::string_view file, bool once) : file_(file), once_(once) {
     for (const char* name : {"p", "m", "v", "u", "d", "r", "c", "i", "slices"}) names_->add(name);  // see RuleName
   }
 
@@ -181,7 +182,9 @@ class RuleLines {
     if (line.empty()) return;
     std::string_view rest = line;
     const std::string_view word = take_word(rest);
-    if (line == "}") {
+    if (once_) {
+      take_frame(word, rest);
+    } else if (line == "}") {
       close();
     } else if (line == "} else {") {
       begin_else();
@@ -203,7 +206,7 @@ class RuleLines {
   PhaseRules finish() {
     if (!open_.empty()) throw Error(rules_.statements[open_.back()].where + ": expected a line } behind this block");
     const auto has_passes = [](const PhaseStatement& one) { return !one.passes.empty(); };
-    if (!rules_.same_as && std::ranges::none_of(rules_.statements, has_passes))
+    if (!once_ && !rules_.same_as && std::ranges::none_of(rules_.statements, has_passes))
       throw Error(file_ + ": expected at least one line COUNT: PASSES");
     rules_.names = names_;
     return std::move(rules_);
@@ -296,6 +299,7 @@ class RuleLines {
     if (word == "schedule") {
       auto [name, summary] = both(rest, ":", "schedule NAME: WHAT IT DOES");
       card.name = std::move(name.text);
+      if (file_.empty()) file_ = card.name;
       card.summary = std::move(summary.text);
     } else if (word == "source") {
       const std::string_view year = take_word(rest);
@@ -505,6 +509,7 @@ class RuleLines {
   }
 
   std::string file_;
+  bool once_ = false;
   int line_ = 0;
   PhaseRules rules_;
   std::shared_ptr<NameTable> names_ = std::make_shared<NameTable>();
@@ -517,9 +522,9 @@ bool offers_option(const PhaseRules& rules, std::string_view name) {
   return std::ranges::any_of(rules.offers, [&](const PhaseOffer& one) { return one.name == name; });
 }
 
-PhaseRules phase_rules_from_text(std::string_view text, std::string_view file_name) {
-  if (text.size() > kRulesText.most) throw Error(std::string(file_name) + ": expected rules of at most 4 MiB");
-  RuleLines lines(file_name);
+namespace {
+
+PhaseRules rules_of(std::string_view text, RuleLines lines) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     lines.take(text.substr(0, end));
@@ -527,5 +532,14 @@ PhaseRules phase_rules_from_text(std::string_view text, std::string_view file_na
   }
   return lines.finish();
 }
+
+}  // namespace
+
+PhaseRules phase_rules_from_text(std::string_view text, std::string_view file_name) {
+  if (text.size() > kRulesText.most) throw Error(std::string(file_name) + ": expected rules of at most 4 MiB");
+  return rules_of(text, RuleLines(file_name, false));
+}
+
+PhaseRules rules_said_once(std::string_view text) { return rules_of(text, RuleLines({}, true)); }
 
 }  // namespace plumb

@@ -168,4 +168,7 @@ bool offers_option(const PhaseRules& rules, std::string_view name);
 /// Throws `Error` with file and line.
 PhaseRules phase_rules_from_text(std::string_view text, std::string_view file_name);
 
+/// Without the lines that devices follow, which are not read, and without what is needed.
+PhaseRules rules_said_once(std::string_view text);
+
 }  // namespace plumb

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <mutex>
 #include <span>
 #include <string_view>
+
+#include "schedules/phases/phase_lines.hpp"
 
 namespace plumb {
 
@@ -13,5 +16,20 @@ struct WrittenSchedule {
 
 /// All of them, by group and file.
 std::span<const WrittenSchedule> written_schedules();
+
+/// Rules of the library. A command reads those of a few schedules whole, but lists all of them.
+struct CatalogueRules {
+  explicit CatalogueRules(const WrittenSchedule& of) : written(of), said_once(rules_said_once(of.text)) {}
+
+  const PhaseRules& whole() const {
+    std::call_once(once, [&] { all = phase_rules_from_text(written.text, said_once.card.name); });
+    return all;
+  }
+
+  WrittenSchedule written;
+  PhaseRules said_once;
+  mutable std::once_flag once{};
+  mutable PhaseRules all{};
+};
 
 }  // namespace plumb
