@@ -47,14 +47,9 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
       .text("host-bandwidth", host_bandwidth, "RATE",
             "bytes/s between a device and its host, such as 25GB: allows schedules that offload activations")
       .text("runtime", runtime, "SYSTEM",
-<<<<<<< HEAD
-            "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed; only what it can run is "
-            "searched, and timed as it sends and receives (default: none, plans that some system runs)")
-      .brief()
-=======
             "the system that will run the plan: megatron, pytorch, torchtitan or deepspeed. Only its plans are "
             "searched, with its order of messages (default: none, plans that some system runs)")
->>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
+      .brief()
       .words(plan_runtime_names());
 }
 
@@ -62,12 +57,8 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
   add_job_to(parser);
   parser.group("Search space; a RANGE is 1,2,4 or 2:8:2")
       .text("tp", tensor, "RANGE", "tensor-parallel degrees (default: powers of 2 up to the devices of a node)")
-<<<<<<< HEAD
       .brief()
-      .flag("unlike-tp", unlike_tensor, "devices of unlike kinds may also have unlike tensor-parallel degrees")
-=======
       .flag("unlike-tp", unlike_tensor, "different kinds of devices may have different tensor-parallel degrees")
->>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
       .text("cp", context, "RANGE",
             "context-parallel degrees (default: powers of 2 that leave each rank at least 4096 tokens)")
       .text("ep", expert, "RANGE",
@@ -103,15 +94,9 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .flag("asynchronous", asynchronous,
             "also search asynchronous schedules, which compute with weights that are some updates old")
       .text("planners", planners, "LIST",
-<<<<<<< HEAD
-            "published planners (`plumbline plan --list`) whose plans the search begins with, and whose steps the "
-            "answer tells: all, none, or names separated by commas (default: all, not told)");
-  parser.group("Messages between ranks, in all layouts");
-=======
             "published planners (`plumbline plan --list`) whose plans the search begins with: all, none, or names "
             "separated by commas. With this option their step times are printed (default: all)");
-  parser.group("Communication between ranks, for all layouts");
->>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
+  parser.group("Messages between ranks, in all layouts");
   traffic.add_to(parser);
   parser.group("Prices").real("price", price, {0, 1e9},
                               "price of one device per hour, in any currency (default: as in the cluster's document)");
