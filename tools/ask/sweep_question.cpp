@@ -56,15 +56,10 @@ void SweepQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
       .text("devices,p", devices, "RANGE", "pipeline devices")
       .brief()
       .text("microbatches,m", microbatches, "RANGE", "microbatches per update")
-<<<<<<< HEAD
       .brief()
-      .text("chunks,v", chunks, "RANGE", "stages per device (default: that of the schedule)")
-      .brief()
-      .whole("updates", updates, {}, "optimizer updates to simulate (default: that of the schedule)")
-=======
       .text("chunks,v", chunks, "RANGE", "stages per device (default: as the schedule sets it)")
+      .brief()
       .whole("updates", updates, {}, "optimizer updates to simulate (default: as the schedule sets it)")
->>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
       .texts("opt", options, "KEY=VALUE", "option of the schedules; `plumbline schedules NAME` lists them")
       .whole("runs", runs, {1, 1'000'000},
              "with --jitter: simulations per point, for medians and intervals (default: 100)");

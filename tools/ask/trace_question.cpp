@@ -79,14 +79,9 @@ PassOrders orders_of(std::string_view name, const ScheduleParams& params) {
 }  // namespace
 
 void TraceQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
-  table
-      .positionals(files, 1, "FILE,traces")
-<<<<<<< HEAD
-      .whole("step", step, {0, 1'000'000}, "which traced step, from 0 (default: the one of median length)")
+  table.positionals(files, 1, "FILE,traces")
+      .whole("step", step, {0, 1'000'000}, "number of the traced step, from 0 (default: the step of median length)")
       .brief();
-=======
-      .whole("step", step, {0, 1'000'000}, "number of the traced step, from 0 (default: the step of median length)");
->>>>>>> 700fc688c5eee24bf18d640327996d1207fa48be
   if (outputs) outputs();
   table.text("message-bytes", message_bytes, "SIZE", "size of this run's messages, such as 4MiB; traces do not hold it")
       .texts("messages", messages, "FILE",
