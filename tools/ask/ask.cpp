@@ -80,6 +80,7 @@ SchemaJson option_schema(const Option& option) {
       break;
   }
   schema["description"] = option.help;
+  if (!option.words.empty()) schema["examples"] = option.words;
   return schema;
 }
 

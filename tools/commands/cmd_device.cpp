@@ -299,7 +299,7 @@ struct DeviceAction {
 
 constexpr std::array<DeviceAction, 4> kActions{{
     {"measure", "time the kernels of a network on this machine, with PyTorch", run_device_measure},
-    {"import", "read timings, output of nccl-tests or rccl-tests, or a file of SimuMax", run_device_import},
+    {"import", "read timings, nccl-tests or rccl-tests output, or a SimuMax file", run_device_import},
     {"predict", "hold predictions against measured training steps", run_device_predict},
     {"fit", "find the constants of a device from measured training steps", run_device_fit},
 }};

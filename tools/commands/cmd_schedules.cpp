@@ -100,7 +100,7 @@ ExitStatus run_list(const CommandLine& arguments) {
     if (word == kind.name) return kind.run({arguments.begin() + 1, arguments.end()});
   }
   OptionTable parser("list schedules|models|clusters [NAME]... [options]",
-                     "Lists the built-in schedules, models or clusters, or describes those of the given names.\n"
+                     "Lists the built-in schedules, models or clusters, or describes them by name.\n"
                      "`plumbline list schedules --help` and so on list the options of each.");
   std::vector<std::string> given;
   parser.positionals(given, 0, "schedules|models|clusters");

@@ -22,7 +22,7 @@ std::function<ExitStatus(const CommandLine&)> of_trainer(const char* name, Train
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFirstCommands{{
     {"plan", "Which configuration is fastest for my model on my GPUs?"},
     {"simulate", "How long is a step, where are the bubbles, does it fit in memory?"},
-    {"compare", "Which of these schedules, files or runs is better, and by how much?"},
+    {"compare", "Does a run agree with the prediction, and if not, why?"},
     {"trace", "Where are the bubbles of a run that I have traced?"},
     {"advise", "Which schedule would make that run faster?"},
     {"validate", "Is my own schedule correct and free of deadlocks?"},

@@ -138,7 +138,7 @@ class Controls {
       labelled("recompute", element("select", { "data-name": "recompute", change: (event) => this.set("recompute", event.target.value) },
         ["", "selective", "full"].map((value) => element("option", { value, selected: this.state.recompute === value }, value || "none")))),
       labelled("runtime", element("select", { "data-name": "runtime", change: (event) => this.set("runtime", event.target.value) },
-        ["", ...systemsInHelp(this.catalogue.schema.simulate.runtime.description)].map((value) => element("option", { value, selected: this.state.runtime === value }, value || "ideal")))),
+        ["", ...systemsOf(this.catalogue.schema.simulate.runtime)].map((value) => element("option", { value, selected: this.state.runtime === value }, value || "ideal")))),
       this.text("partition", "layers", "balanced", "how layers are split into stages: balanced, equal, or 3,4,4,3"),
       this.text("memory-limit", "memory limit", "of the device", "of every device, such as 40GiB")];
   }

@@ -113,14 +113,11 @@ class QuestionView {
 
 const CLUSTER_NOTE = "a name, or one with its size: h100-8x8 is eight nodes of eight";
 
-/** The systems that the help of an option lists: "...: megatron, pytorch (with ...) or deepspeed; ...". */
-function systemsInHelp(description) {
-  const [list] = description.replace(/\([^)]*\)/g, "").split(":")[1].split(";");
-  return list.split(/,| or /).map((name) => name.trim()).filter((name) => name !== "" && name !== "plumbline");
-}
+/** The names that an option takes, by its schema. */
+const namesOfOption = ({ examples }) => examples ?? [];
 
-/** The names that the help of an option lists: "or bamboo-g4dn, bamboo-p3". */
-function namesInHelp(description) { return description.match(/\b(?:bamboo|parcae)-[\w.]+(?:-[\w.]+)*/g) ?? []; }
+/** The systems that an option takes; "plumbline" is what holds without one. */
+const systemsOf = (property) => namesOfOption(property).filter((name) => name !== "plumbline");
 
 /** Names of a list of the catalogue; what is known only on the reader's machine is left out. */
 const namesOf = (list) => list.map(({ name }) => name).filter((name) => name !== "host");
@@ -133,7 +130,7 @@ function planQuestion(catalogue) {
       { option: "network", title: "network", values: namesOf(catalogue.networks), usual: (state) => state.network },
       { option: "cluster", title: "cluster", list: namesOf(catalogue.clusters), usual: (state) => state.cluster, note: CLUSTER_NOTE },
       { option: "batch", title: "global batch", type: "number", usual: "64", note: "samples per optimizer update" },
-      { option: "runtime", title: "runtime", none: "none", note: "the system that will run it", values: ["", ...systemsInHelp(catalogue.schema.plan.runtime.description)] },
+      { option: "runtime", title: "runtime", none: "none", note: "the system that will run it", values: ["", ...systemsOf(catalogue.schema.plan.runtime)] },
       { option: "time-limit", title: "seconds at most", type: "number", usual: "30" },
     ],
     fields: () => ({}),
@@ -171,8 +168,8 @@ function campaignQuestion(catalogue) {
     rows: [
       { option: "network", title: "network", values: namesOf(catalogue.networks), usual: (state) => state.network, when: simulated },
       { option: "cluster", title: "cluster", list: namesOf(catalogue.clusters), usual: (state) => state.cluster, note: CLUSTER_NOTE, when: simulated },
-      { option: "layouts", title: "steps of", values: ["", ...namesInHelp(properties.layouts.description)], none: "the simulator", note: "measured steps of published systems instead of the schedule on this network" },
-      { option: "trace", title: "nodes of", values: ["", ...namesInHelp(properties.trace.description)], none: "random failures", note: "a record of when nodes came and went" },
+      { option: "layouts", title: "steps of", values: ["", ...namesOfOption(properties.layouts)], none: "the simulator", note: "measured steps of published systems instead of the schedule on this network" },
+      { option: "trace", title: "nodes of", values: ["", ...namesOfOption(properties.trace)], none: "random failures", note: "a record of when nodes came and went" },
       { option: "mtbf", title: "hours to failure", none: "24", note: "without a record: mean hours until a node fails; a new node replaces it. 2..32: a table over 2, 4, ... 32" },
       { option: "nodes", title: "nodes", none: "8", note: "without a record: number of nodes at first; several as above" },
       { option: "hours", title: "hours", none: "as recorded", note: "several as above" },
