@@ -116,8 +116,8 @@ const CLUSTER_NOTE = "a name, or one with its size: h100-8x8 is eight nodes of e
 /** The names that an option takes, by its schema. */
 const namesOfOption = ({ examples }) => examples ?? [];
 
-/** The systems that an option takes; "plumbline" is what holds without one. */
-const systemsOf = (property) => namesOfOption(property).filter((name) => name !== "plumbline");
+/** The systems that an option takes; "plumbline" and "none" are what holds without one. */
+const systemsOf = (property) => namesOfOption(property).filter((name) => name !== "plumbline" && name !== "none");
 
 /** Names of a list of the catalogue; what is known only on the reader's machine is left out. */
 const namesOf = (list) => list.map(({ name }) => name).filter((name) => name !== "host");
