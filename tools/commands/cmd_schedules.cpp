@@ -64,14 +64,12 @@ std::string rules_text(const Rows& specs) {
   return text;
 }
 
-/// Those of `specs` that the system called `name` can run; empty name: all. Throws `Error` for an unknown system.
+/// Returns the rows of `specs` that the system called `name` can run; all of them for an empty name. Throws `Error`
+/// for an unknown system.
 Rows running_in(const std::string& name, Rows specs) {
   const PlanRuntime* runtime = plan_runtime(name);
   if (runtime == nullptr) return specs;
-  std::erase_if(specs, [&](const ScheduleSpec* spec) {
-    const std::vector<std::string> systems = split(runs_in(std::string(spec->name)), ',');
-    return std::ranges::none_of(systems, [&](const std::string& each) { return each.ends_with(runtime->title); });
-  });
+  std::erase_if(specs, [&](const ScheduleSpec* spec) { return !has_schedule(*runtime, *spec); });
   return specs;
 }
 

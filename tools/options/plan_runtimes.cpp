@@ -153,6 +153,8 @@ std::vector<std::string> named_schedules(const PlanRuntime& runtime) {
   return known;
 }
 
+}  // namespace
+
 bool has_schedule(const PlanRuntime& runtime, const ScheduleSpec& spec) {
   const std::vector<std::string> known = named_schedules(runtime);
   if (known.empty()) return csv_holds(spec);
@@ -160,6 +162,8 @@ bool has_schedule(const PlanRuntime& runtime, const ScheduleSpec& spec) {
     return one == spec.name || one == spec.alias_of;  // torch-1f1b is 1f1b
   });
 }
+
+namespace {
 
 std::string systems_with(const ScheduleSpec& spec) {
   const bool in_csv = csv_holds(spec);

@@ -55,6 +55,9 @@ const PlanRuntime* plan_runtime(const std::string& name);
 /// nothing is known of the system it has all of them.
 bool has_zero_beside_pipeline(const std::string& simulated, std::int64_t zero);
 
+/// Returns whether the system has the schedule under a name of its own, or can be given its order.
+bool has_schedule(const PlanRuntime& runtime, const ScheduleSpec& spec);
+
 /// That the system whose rules a simulation follows (`--runtime`) has no schedule `name` of the catalogue, and which it
 /// has. Empty where it has this one, or an equal one under another name, and where nothing is known of the system.
 std::string missing_schedule(const std::string& simulated, std::string_view name);

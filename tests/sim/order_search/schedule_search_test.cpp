@@ -228,7 +228,7 @@ TEST_CASE("values that are tried: words, numbers up to 64 and larger divisors, b
   CHECK(large.size() == 66);
   CHECK(large.back() == "256");
   CHECK(large[64] == "128");
-  // Of a million microbatches and more those that make at most 256 parts, however many there are.
+  // From a million microbatches on, only divisions into at most 256 parts are tried.
   const std::vector<std::string> huge = tried("group", count_form("N"), "p", 1 << 20);
   CHECK(huge.size() == 64 + 9);
   CHECK(huge[64] == std::to_string((1 << 20) / 256));
