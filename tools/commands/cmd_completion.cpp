@@ -11,6 +11,7 @@
 #include "tools/command_line/examples.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/version.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -154,7 +155,7 @@ constexpr std::string_view kEnd =
 
 std::string manual_page(const std::vector<DescribedCommand>& commands) {
   std::string page =
-      std::string(".TH PLUMBLINE 1 \"\" \"plumbline ") + PLUMB_VERSION + "\" \"User Commands\"\n" +
+      std::string(".TH PLUMBLINE 1 \"\" \"plumbline ") + std::string(kVersion) + "\" \"User Commands\"\n" +
       ".nh\n.ad l\n.SH NAME\nplumbline \\- simulates, trains and compares pipeline\\-parallel training schedules\n"
       ".SH SYNOPSIS\n\\fBplumbline\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH DESCRIPTION\n"
       "Plumbline shows which pipeline\\-parallel training schedule to use and what it costs. It predicts the timeline, "

@@ -1,5 +1,6 @@
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/version.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/terminal/output_file.hpp"
 
@@ -8,7 +9,7 @@ namespace plumb {
 ExitStatus run_version(const CommandLine& arguments, std::string (*abilities)()) {
   OptionTable parser("version", "Prints the version, and the back ends, executors and transports of this build.");
   if (!parse_command_line(parser, arguments)) return ExitStatus::kDone;
-  print("plumbline " PLUMB_VERSION
+  print("plumbline " + std::string(kVersion) +
         "\n"
         "compiler   " __VERSION__ "\n" +
         (abilities == nullptr

@@ -256,6 +256,7 @@ PYBIND11_MODULE(_core, module) {
       error(mistake.what());
     }
   });
+  module.attr("version") = PLUMB_VERSION;
   plumb::bind_timeline(module);
   module.def("simulate", &plumb::simulate_request, py::arg("request"), py::arg("spans"),
              py::call_guard<py::gil_scoped_release>());

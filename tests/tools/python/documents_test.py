@@ -137,6 +137,15 @@ class AccuracyPage(unittest.TestCase):
             self.assertIn(found[group], page)
 
 
+class Version(unittest.TestCase):
+    def test_the_program_the_citation_and_the_changelog_name_one_version(self):
+        cited = re.search(r"^version: (\S+)$", (SOURCE / "CITATION.cff").read_text(), re.M).group(1)
+        day = re.search(r"^date-released: (\S+)$", (SOURCE / "CITATION.cff").read_text(), re.M).group(1)
+        newest = re.search(r"^## \[(\d[^]]*)\] - (\S+)$", (SOURCE / "CHANGELOG.md").read_text(), re.M).groups()
+        self.assertEqual((cited, day), newest)
+        self.assertEqual(plumbline.__version__, cited)
+
+
 class Pictures(unittest.TestCase):
     def test_the_picture_of_the_front_page_is_what_its_script_draws(self):
         folder = SOURCE / "results/pictures"

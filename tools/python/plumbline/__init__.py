@@ -22,6 +22,8 @@ from .questions import (InvalidSchedule, ask, campaign, clusters, compare, conve
 from .documents import (Campaign, Columns, Comparison, OrderSearch, Plan, Schedule, Sweep, Timeline, TracedRun,
                         Validation)
 
+__version__ = _core.version
+
 if _os.environ.get("PLUMBLINE_KEEP_MEMORY", "1") != "0":
     _core.keep_freed_memory()
 

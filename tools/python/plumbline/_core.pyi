@@ -1,5 +1,6 @@
 from typing import Dict, List, Optional, Tuple, Union
 
+version: str
 OPS: List[str]
 OP_COLOURS: List[str]
 LANES: List[str]
