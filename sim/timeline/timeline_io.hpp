@@ -2,10 +2,10 @@
 
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include "models/ground/text_pieces.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {
@@ -17,9 +17,6 @@ namespace plumb {
 
 /// Names of `Lane`s in documents.
 inline constexpr std::array<std::string_view, 3> kLaneNames{"compute", "transfer", "collective"};
-
-/// Takes the next piece of a document.
-using TextSink = std::function<void(std::string_view)>;
 
 /// Writes the document piece by piece, so that millions of spans need no memory of their own. A summary has no spans
 /// and no memory curve. `training`: an object of what a run says besides its times (losses), as text; empty: none.

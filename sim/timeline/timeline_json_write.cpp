@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <numeric>
 #include <span>
 
@@ -10,14 +9,10 @@
 namespace plumb {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20U;
-
-/// Appends JSON to a buffer and hands it on when it is full.
-class Writer {
+class Writer : JsonPieces {
  public:
-  Writer(const Timeline& timeline, const TextSink& sink) : timeline_(timeline), base_(timeline.base), sink_(sink) {
-    buffer_.reserve(kPiece + kPiece / 4);
-  }
+  Writer(const Timeline& timeline, const TextSink& sink)
+      : JsonPieces(sink), timeline_(timeline), base_(timeline.base) {}
 
   void write(bool summary, std::string_view training) {
     raw("{\"format\":\"plumbline-timeline\",\"version\":1,\"kind\":");
@@ -43,54 +38,10 @@ class Writer {
       write_memory();
     }
     raw("}\n");
-    flush();
+    hand_on();
   }
 
  private:
-  void flush() {
-    sink_(buffer_);
-    buffer_.clear();
-  }
-
-  void raw(std::string_view characters) { buffer_ += characters; }
-
-  void text(std::string_view characters) {
-    constexpr std::string_view kHex = "0123456789abcdef";
-    buffer_ += '"';
-    for (const char c : characters) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') {
-        (buffer_ += '\\') += c;
-      } else if (byte < 0x20) {
-        (buffer_ += "\\u00") += kHex[byte >> 4U];
-        buffer_ += kHex[byte & 15U];
-      } else {
-        buffer_ += c;
-      }
-    }
-    buffer_ += '"';
-  }
-
-  template <class Number>
-  void number(Number value) {
-    std::array<char, 32> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    buffer_.append(digits.data(), end);
-  }
-
-  /// `,"key":`
-  void key(std::string_view name) {
-    raw(",\"");
-    raw(name);
-    raw("\":");
-  }
-
-  template <class Number>
-  void field(std::string_view name, Number value) {
-    key(name);
-    number(value);
-  }
-
   /// `[` one element per line `]`
   template <class T, class Write>
   void list(const std::vector<T>& elements, Write&& write_element) {
@@ -98,7 +49,7 @@ class Writer {
     for (const T& element : elements) {
       raw(&element == elements.data() ? "\n" : ",\n");
       write_element(element);
-      if (buffer_.size() >= kPiece) flush();
+      hand_on_full();
     }
     raw("]");
   }
@@ -334,7 +285,7 @@ class Writer {
     raw(",\"lane\":\"");
     raw(kLaneNames[static_cast<std::size_t>(span.lane)]);
     raw("\",\"action\":\"");
-    append_text(buffer_, span.action);
+    append_text(pending(), span.action);
     raw(span.action.overlaps_next != 0 ? "\",\"overlaps_next\":true,\"start_ns\":" : "\",\"start_ns\":");
     number(start_ns);
     field("end_ns", ns(span.end));
@@ -369,8 +320,6 @@ class Writer {
 
   const Timeline& timeline_;
   Timebase base_;
-  const TextSink& sink_;
-  std::string buffer_;
 };
 
 }  // namespace
@@ -380,9 +329,7 @@ void write_timeline_json(const Timeline& timeline, bool summary, const TextSink&
 }
 
 std::string timeline_to_json(const Timeline& timeline, bool summary) {
-  std::string text;
-  write_timeline_json(timeline, summary, [&](std::string_view piece) { text += piece; });
-  return text;
+  return in_one_piece([&](const TextSink& sink) { write_timeline_json(timeline, summary, sink); });
 }
 
 }  // namespace plumb

@@ -139,7 +139,11 @@ void ReportFiles::write(ReportedRun run, std::string_view training) {
     file.commit();
   }
   const auto formats = report_formats();
-  for (auto& [format, file] : reports_) file.finish(formats[format].make(run));
+  for (auto& [format, written] : reports_) {
+    OutputFile& file = written;
+    formats[format].write(run, [&file](std::string_view piece) { file.write(piece); });
+    file.commit();
+  }
 }
 
 }  // namespace plumb

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <string>
-
+#include "models/ground/text_pieces.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace plumb {
 
-/// Returns one row per span, by device and start:
+/// Writes one row per span, by device and start:
 /// `device,lane,op,stage,microbatch,replica,start_ns,end_ns,idle_before_ns,cause` (cause only after idle time).
-std::string csv_report(const Timeline& timeline);
+void csv_report(const Timeline& timeline, const TextSink& sink);
 
 }  // namespace plumb

@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kMostSteps = 24;
 constexpr std::size_t kMostSpans = 1'000'000;
 
-/// Returns a section for every step, of which one is chosen.
-std::string page_of_run(const ReportedRun& run) {
+/// Writes a section for every step, of which one is chosen.
+void page_of_run(const ReportedRun& run, const TextSink& sink) {
   const std::string title = run.timeline().schedule;
   HtmlReport report{.title = title};
   const std::size_t most = std::clamp<std::size_t>(kMostSpans / (run.timeline().spans.size() + 1), 1, kMostSteps);
@@ -31,29 +31,29 @@ std::string page_of_run(const ReportedRun& run) {
                                .choice = run.steps.size() > 1 ? "step " + std::to_string(k) : "",
                                .chosen = k == run.shown});
   }
-  return html_report(report);
+  sink(html_report(report));
 }
 
-template <std::string (*make)(const Timeline&)>
-std::string of_shown(const ReportedRun& run) {
-  return make(run.timeline());
+template <void (*write)(const Timeline&, const TextSink&)>
+void of_shown(const ReportedRun& run, const TextSink& sink) {
+  write(run.timeline(), sink);
 }
 
 template <std::string (*make)(const Timeline&, const PictureStyle&)>
-std::string picture_of(const ReportedRun& run) {
-  return make(run.timeline(), run.style);
+void picture_of(const ReportedRun& run, const TextSink& sink) {
+  sink(make(run.timeline(), run.style));
 }
 
 constexpr std::array kReportFormats{
     ReportFormat{.name = "trace",
                  .extension = ".json",
                  .summary = "Chrome trace events for Perfetto or chrome://tracing",
-                 .make = of_shown<trace_report>,
+                 .write = of_shown<trace_report>,
                  .limit = &kTraceLimit},
     ReportFormat{.name = "html",
                  .extension = ".html",
                  .summary = "interactive page for a browser; one file that needs no network",
-                 .make = page_of_run,
+                 .write = page_of_run,
                  .limit = &kPageLimit},
     ReportFormat{"svg", ".svg", "picture as SVG", picture_of<svg_report>},
     ReportFormat{"csv", ".csv", "one row per executed action", of_shown<csv_report>},
@@ -62,7 +62,7 @@ constexpr std::array kReportFormats{
     ReportFormat{.name = "png",
                  .extension = ".png",
                  .summary = "picture as PNG, 300 dots an inch",
-                 .make = picture_of<png_report>,
+                 .write = picture_of<png_report>,
                  .why_not = why_no_png,
                  .is_binary = true},
 };

@@ -105,7 +105,7 @@ TEST_CASE("more than a browser or a viewer holds is refused in one line") {
                        "devices, or --summary)",
                        Error);
   CHECK_THROWS_WITH_AS(
-      trace_report(run),
+      in_one_piece(trace_report, run),
       "trace: 4000001 spans and memory changes, expected at most 4000000 (fewer microbatches or devices, "
       "or --csv)",
       Error);

@@ -50,19 +50,20 @@ std::map<std::int64_t, std::vector<Slice>> slices_by_tid(const Json& trace) {
 }
 
 TEST_CASE("the trace of two devices and two microbatches is the reviewed one") {
-  const std::string trace = trace_report(synthetic_timeline({.devices = 2, .microbatches = 2, .transfer_ns = 250'000}));
+  const std::string trace =
+      in_one_piece(trace_report, synthetic_timeline({.devices = 2, .microbatches = 2, .transfer_ns = 250'000}));
   CHECK(trace == golden("reports/two_by_two.trace.json", trace));
 }
 
 TEST_CASE("slices of a row never overlap") {
-  for (const auto& [tid, slices] : slices_by_tid(Json::parse(trace_report(synthetic_timeline(kRun))))) {
+  for (const auto& [tid, slices] : slices_by_tid(Json::parse(in_one_piece(trace_report, synthetic_timeline(kRun))))) {
     CAPTURE(tid);
     for (std::size_t i = 1; i < slices.size(); ++i) CHECK(slices[i].start >= slices[i - 1].end);
   }
 }
 
 TEST_CASE("both ends of every arrow lie inside a slice of their row, with equal names, in the order of time") {
-  const Json trace = Json::parse(trace_report(synthetic_timeline(kRun)));
+  const Json trace = Json::parse(in_one_piece(trace_report, synthetic_timeline(kRun)));
   const auto slices = slices_by_tid(trace);
   const auto inside = [&](const Json& end) {
     for (const Slice& slice : slices.at(end.at("tid"))) {
@@ -91,7 +92,7 @@ TEST_CASE("both ends of every arrow lie inside a slice of their row, with equal 
 
 TEST_CASE("idle slices with their cause fill what compute leaves of the makespan") {
   const Timeline timeline = synthetic_timeline(kRun);
-  const Json trace = Json::parse(trace_report(timeline));
+  const Json trace = Json::parse(in_one_piece(trace_report, timeline));
   std::map<int, std::int64_t> filled;
   for (const Json& event : events_of(trace, "X")) {
     if (event.at("cat") == "transfer") continue;
@@ -104,7 +105,7 @@ TEST_CASE("idle slices with their cause fill what compute leaves of the makespan
 
 TEST_CASE("rows are named, and no row's number is that of a process") {
   const Json trace =
-      Json::parse(trace_report(synthetic_timeline({.devices = 20, .microbatches = 2, .transfer_ns = 5})));
+      Json::parse(in_one_piece(trace_report, synthetic_timeline({.devices = 20, .microbatches = 2, .transfer_ns = 5})));
   std::set<std::int64_t> named;
   std::set<std::int64_t> processes;
   for (const Json& event : events_of(trace, "M")) {
@@ -119,7 +120,7 @@ TEST_CASE("rows are named, and no row's number is that of a process") {
 
 TEST_CASE("memory counters follow the curve, class by class, and close at the makespan") {
   const Timeline timeline = synthetic_timeline(kRun);
-  const Json trace = Json::parse(trace_report(timeline));
+  const Json trace = Json::parse(in_one_piece(trace_report, timeline));
   std::map<int, std::int64_t> peak;
   std::map<int, std::int64_t> last;
   for (const Json& event : events_of(trace, "C")) {
@@ -138,14 +139,15 @@ TEST_CASE("memory counters follow the curve, class by class, and close at the ma
 
 TEST_CASE("times keep every nanosecond in three decimals") {
   Timeline timeline = synthetic_timeline({.devices = 1, .microbatches = 1, .forward_ns = 1'234'567, .backward_ns = 3});
-  const std::string trace = trace_report(timeline);
+  const std::string trace = in_one_piece(trace_report, timeline);
   CHECK(trace.find("\"ts\":0.000,\"dur\":1234.567") != std::string::npos);
   CHECK(trace.find("\"ts\":1234.567,\"dur\":0.003") != std::string::npos);
 }
 
 TEST_CASE("a hostile name is a string of the trace and nothing more") {
   const std::string name = "a\"},{\"b\n\xff";
-  const Json trace = Json::parse(trace_report(synthetic_timeline({.name = name, .devices = 1, .microbatches = 1})));
+  const Json trace =
+      Json::parse(in_one_piece(trace_report, synthetic_timeline({.name = name, .devices = 1, .microbatches = 1})));
   CHECK(trace.at("otherData").at("schedule").get<std::string>().starts_with("a\"},{\"b\n"));
 }
 
