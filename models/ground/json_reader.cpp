@@ -5,14 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <map>
-#include <memory_resource>
-#include <unordered_set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/ground/error.hpp"
+#include "models/ground/json_tree.hpp"
 #include "models/ground/mistakes.hpp"
 #include "models/ground/quoted_values.hpp"
 #include "models/ground/reader_limits.hpp"
@@ -20,56 +18,7 @@
 namespace plumb {
 namespace {
 
-using Kind = JsonValue::Kind;
-
-/// A value in document order. A member of an object is its key (a string) followed by its value.
-struct Node {
-  std::uint32_t begin = 0;  ///< offset in the text
-  /// Containers: node after the last one inside. Strings: length in bytes.
-  std::uint32_t extent = 0;
-  union {
-    bool boolean;
-    std::int64_t integer;
-    double number;
-    const char* text;
-    std::int64_t size;  ///< elements or members
-  };
-  Kind kind = Kind::kNull;
-
-  Node() : integer(0) {}
-};
-
-}  // namespace
-
-struct JsonDocument::Tree {
-  std::string text;
-  std::string file_name;
-  std::pmr::monotonic_buffer_resource strings;
-  std::vector<Node> nodes;
-
-  std::uint32_t after(std::uint32_t node) const {
-    const Node& n = nodes[node];
-    return n.kind == Kind::kArray || n.kind == Kind::kObject ? n.extent : node + 1;
-  }
-
-  std::string_view string_of(std::uint32_t node) const { return {nodes[node].text, nodes[node].extent}; }
-
-  std::string place(std::size_t offset) const {
-    std::size_t line = 1;
-    std::size_t line_begin = 0;
-    for (std::size_t i = 0; i < offset && i < text.size(); ++i) {
-      if (text[i] == '\n') {
-        ++line;
-        line_begin = i + 1;
-      }
-    }
-    return file_name + ":" + std::to_string(line) + ":" + std::to_string(offset - line_begin + 1);
-  }
-};
-
-namespace {
-
-using Tree = JsonDocument::Tree;
+using Kind = JsonKind;
 
 /// Walks the text and knows how far the parser has read.
 class CountingIterator {
@@ -98,10 +47,10 @@ class CountingIterator {
   const char** read_;
 };
 
-/// Receives the events of nlohmann's parser and appends nodes.
-class Builder : public nlohmann::json_sax<nlohmann::json> {
+/// Receives the events of nlohmann's parser: for texts that are not plainly JSON, whose faults it words.
+class StrictParser : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Builder(Tree& tree) : tree_(tree), read_(tree.text.data()) {}
+  explicit StrictParser(JsonTree& tree) : tree_(tree), builder_(tree), read_(tree.text.data()) {}
 
   void run() {
     const char* begin = tree_.text.data();
@@ -131,20 +80,28 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(std::string& value) override {
-    add_string(value);
-    return true;
+    builder_.add_string(builder_.kept(value), next_token());
+    return ended();
   }
   bool binary(nlohmann::json::binary_t&) override { return false; }
 
-  bool start_object(std::size_t) override { return open(Kind::kObject); }
-  bool start_array(std::size_t) override { return open(Kind::kArray); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
+  bool start_object(std::size_t) override {
+    builder_.open(Kind::kObject, next_token());
+    return ended();
+  }
+  bool start_array(std::size_t) override {
+    builder_.open(Kind::kArray, next_token());
+    return ended();
+  }
+  bool end_object() override {
+    builder_.close();
+    return ended();
+  }
+  bool end_array() override { return end_object(); }
 
   bool key(std::string& value) override {
-    Node& node = add_string(value);
-    refuse_repeated(value, node.begin);
-    return true;
+    builder_.add_key(builder_.kept(value), next_token());
+    return ended();
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
@@ -156,27 +113,15 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  Node& add(Kind kind) {
-    if (!open_.empty() && tree_.nodes[open_.back()].kind == Kind::kArray) ++tree_.nodes[open_.back()].size;
-    return append(kind);
+  JsonNode& add(Kind kind) {
+    JsonNode& node = builder_.add(kind, next_token());
+    ended();
+    return node;
   }
 
-  Node& append(Kind kind) {
-    Node& node = tree_.nodes.emplace_back();
-    node.kind = kind;
-    node.begin = next_token();
+  bool ended() {
     last_end_ = static_cast<std::uint32_t>(read_ - tree_.text.data());
-    return node;
-  }
-
-  Node& add_string(const std::string& value) {
-    const bool is_element = open_.empty() || tree_.nodes[open_.back()].kind == Kind::kArray;
-    Node& node = is_element ? add(Kind::kString) : append(Kind::kString);
-    char* copy = static_cast<char*>(tree_.strings.allocate(value.size() + 1, 1));
-    std::memcpy(copy, value.c_str(), value.size() + 1);
-    node.text = copy;
-    node.extent = static_cast<std::uint32_t>(value.size());
-    return node;
+    return true;
   }
 
   /// Separators are no events: the token begins after those that follow the last event.
@@ -186,56 +131,10 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return static_cast<std::uint32_t>(at);
   }
 
-  bool open(Kind kind) {
-    const auto node = static_cast<std::uint32_t>(tree_.nodes.size());
-    const std::uint32_t begin = add(kind).begin;
-    open_.push_back(node);
-    if (open_.size() > kJsonLevels.most) {
-      throw Error(tree_.place(begin) + ": nested too deeply, expected at most " + std::to_string(kJsonLevels.most) +
-                  " levels");
-    }
-    return true;
-  }
-
-  bool close() {
-    keys_.erase(open_.back());
-    tree_.nodes[open_.back()].extent = static_cast<std::uint32_t>(tree_.nodes.size());
-    open_.pop_back();
-    last_end_ = static_cast<std::uint32_t>(read_ - tree_.text.data());
-    return true;
-  }
-
-  void refuse_repeated(const std::string& key, std::uint32_t begin) {
-    if (is_repeated()) throw Error(tree_.place(begin) + ": repeated key '" + key + "'");
-    if (++tree_.nodes[open_.back()].size > static_cast<std::int64_t>(kJsonMembers.most)) {
-      throw Error(tree_.place(begin) + ": object has too many keys, expected at most " +
-                  std::to_string(kJsonMembers.most));
-    }
-  }
-
-  /// Returns whether the last node, a key, stands in its object already. Objects of many keys are looked up in a table.
-  bool is_repeated() {
-    constexpr std::int64_t kFewKeys = 32;
-    const std::uint32_t object = open_.back();
-    const auto last = static_cast<std::uint32_t>(tree_.nodes.size() - 1);
-    if (tree_.nodes[object].size < kFewKeys) {
-      for (std::uint32_t k = object + 1; k < last; k = tree_.after(k + 1)) {
-        if (tree_.string_of(k) == tree_.string_of(last)) return true;
-      }
-      return false;
-    }
-    const auto [keys, is_new] = keys_.try_emplace(object);
-    if (is_new) {
-      for (std::uint32_t k = object + 1; k < last; k = tree_.after(k + 1)) keys->second.insert(tree_.string_of(k));
-    }
-    return !keys->second.insert(tree_.string_of(last)).second;
-  }
-
-  Tree& tree_;
+  JsonTree& tree_;
+  JsonTreeBuilder builder_;
   const char* read_;
-  std::map<std::uint32_t, std::unordered_set<std::string_view>> keys_;  ///< keys of open objects with many
   std::uint32_t last_end_ = 0;
-  std::vector<std::uint32_t> open_;
 };
 
 /// Puts a text on one line.
@@ -246,8 +145,8 @@ std::string shorten(std::string_view text) {
   return out;
 }
 
-std::string describe(const Tree& tree, std::uint32_t node) {
-  const Node& n = tree.nodes[node];
+std::string describe(const JsonTree& tree, std::uint32_t node) {
+  const JsonNode& n = tree.nodes[node];
   switch (n.kind) {
     case Kind::kNull:
       return "null";
@@ -288,13 +187,16 @@ std::string bounds(T least, T most, std::string (*show_bound)(T)) {
 }  // namespace
 
 JsonDocument::JsonDocument(std::string text, std::string file_name) {
-  auto tree = std::make_unique<Tree>();
+  auto tree = std::make_unique<JsonTree>();
   tree->text = std::move(text);
   tree->file_name = std::move(file_name);
   if (tree->text.size() >= std::numeric_limits<std::uint32_t>::max()) {
     throw Error(tree->file_name + ": is larger than 4 GiB");
   }
-  Builder(*tree).run();
+  if (!scan_json(*tree)) {
+    tree->nodes.clear();
+    StrictParser(*tree).run();
+  }
   tree_ = std::move(tree);
 }
 
@@ -312,7 +214,7 @@ bool JsonValue::boolean() const {
 }
 
 std::int64_t JsonValue::integer(std::int64_t least, std::int64_t most) const {
-  const Node& n = tree_->nodes[node_];
+  const JsonNode& n = tree_->nodes[node_];
   if (n.kind != Kind::kInteger || n.integer < least || n.integer > most) {
     fail_expected("an integer" + bounds<std::int64_t>(least, most, [](std::int64_t b) { return std::to_string(b); }));
   }
@@ -320,7 +222,7 @@ std::int64_t JsonValue::integer(std::int64_t least, std::int64_t most) const {
 }
 
 double JsonValue::number(double least, double most) const {
-  const Node& n = tree_->nodes[node_];
+  const JsonNode& n = tree_->nodes[node_];
   const double value = n.kind == Kind::kInteger  ? static_cast<double>(n.integer)
                        : n.kind == Kind::kNumber ? n.number
                                                  : std::numeric_limits<double>::quiet_NaN();

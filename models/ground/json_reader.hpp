@@ -10,9 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "models/ground/json_kind.hpp"
+
 namespace plumb {
 
 class JsonValue;
+struct JsonTree;
 
 /// A parsed JSON text, strict: broken JSON, a repeated key in one object, more than 200 nested levels, more than 10000
 /// keys in one object and texts above 4 GiB are refused with one line `file:line:column: what, what was expected`.
@@ -28,19 +31,17 @@ class JsonDocument {
 
   JsonValue root() const;
 
-  struct Tree;
-
  private:
-  std::unique_ptr<const Tree> tree_;
+  std::unique_ptr<const JsonTree> tree_;
 };
 
 /// One value of a `JsonDocument`: typed, checked access. Every failure throws `Error` with the place in the text and
 /// the path of the value: `net.json:4:13: layers[2].width: expected an integer from 1 to 1000000, found "wide"`.
 class JsonValue {
  public:
-  enum class Kind : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
+  using Kind = JsonKind;
 
-  JsonValue(const JsonDocument::Tree& tree, std::uint32_t node) : tree_(&tree), node_(node) {}
+  JsonValue(const JsonTree& tree, std::uint32_t node) : tree_(&tree), node_(node) {}
 
   Kind kind() const;
   bool is_string() const { return kind() == Kind::kString; }
@@ -89,7 +90,7 @@ class JsonValue {
  private:
   friend class JsonDocument;
 
-  const JsonDocument::Tree* tree_;
+  const JsonTree* tree_;
   std::uint32_t node_;
 };
 
@@ -98,7 +99,7 @@ class JsonValue::Elements {
  public:
   class Iterator {
    public:
-    Iterator(const JsonDocument::Tree& tree, std::uint32_t node) : value_(tree, node) {}
+    Iterator(const JsonTree& tree, std::uint32_t node) : value_(tree, node) {}
     const JsonValue& operator*() const { return value_; }
     const JsonValue* operator->() const { return &value_; }
     Iterator& operator++();

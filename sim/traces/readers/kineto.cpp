@@ -12,6 +12,7 @@
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
 #include "sim/traces/readers/pipeline_functions.hpp"
+#include "sim/traces/readers/words_of_file.hpp"
 
 namespace plumb {
 namespace {
@@ -222,6 +223,8 @@ RankTrace read_one(const JsonValue& events, const JsonValue& job, const std::str
 }
 
 }  // namespace
+
+bool is_kineto(std::string_view text) { return holds_words(text, "\"traceEvents\""); }
 
 std::vector<RankTrace> read_kineto(std::string text, const std::string& file_name) {
   const JsonDocument document(std::move(text), file_name);

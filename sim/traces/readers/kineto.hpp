@@ -1,11 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/traces/readers/rank_trace.hpp"
 
 namespace plumb {
+
+/// Returns whether a text is such a trace.
+bool is_kineto(std::string_view text);
 
 /// Reads a trace of PyTorch's profiler (Kineto, JSON in Chrome's format): one rank, or several that were merged into
 /// one file. Times are `ts` microseconds after `baseTimeNanoseconds`. Other events than ranges of the kinds of

@@ -10,6 +10,7 @@
 
 #include "models/ground/error.hpp"
 #include "sim/lanes/metrics.hpp"
+#include "sim/traces/readers/words_of_file.hpp"
 
 namespace plumb {
 namespace {
@@ -155,9 +156,7 @@ class TimerLog {
 
 }  // namespace
 
-bool is_timer_log(std::string_view text) {
-  return text.find(kHeader) != std::string_view::npos || text.find(kMinMaxHeader) != std::string_view::npos;
-}
+bool is_timer_log(std::string_view text) { return holds_words(text, kHeader) || holds_words(text, kMinMaxHeader); }
 
 std::vector<Timeline> read_timer_log(std::string_view text, std::string_view file_name) {
   std::vector<Timeline> timelines = TimerLog(text, std::string(file_name)).read();

@@ -9,6 +9,7 @@
 
 #include "models/ground/error.hpp"
 #include "models/ground/json_reader.hpp"
+#include "sim/traces/readers/words_of_file.hpp"
 #include "sim/traces/readers/work_order.hpp"
 
 namespace plumb {
@@ -221,7 +222,7 @@ RankRun read_timers(const JsonValue& root, std::string_view file_name) {
 }  // namespace
 
 bool is_pp_dump(std::string_view text) {
-  const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  const auto has = [&](std::string_view key) { return holds_words(text, key); };
   return has("\"fwd_start\"") || has("\"forward-0-") ||
          (has("\"pp_size\"") && (has("\"train_iters\"") || has("\"micro_batches\"")));
 }

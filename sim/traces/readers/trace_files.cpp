@@ -80,6 +80,7 @@ void refuse_package(const TraceFile& file) {
 /// Refuses a text that would need much more memory than its length says: values are separated by commas or brackets.
 void check_values(const TraceFile& file) {
   const std::string_view text = file.bytes;
+  if (text.size() <= kTraceValues.most) return;
   std::uint64_t values = 0;
   bool in_text = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -108,8 +109,9 @@ void check_step_count(const std::vector<RankRun>& runs) {
 }  // namespace
 
 bool is_traced_run(std::string_view bytes) {
-  return is_gzip(bytes) || is_sqlite(bytes) || is_pp_dump(bytes) || is_timer_log(bytes) ||
-         bytes.find("\"traceEvents\"") != std::string_view::npos;
+  constexpr std::size_t kHead = 64;
+  if (bytes.substr(0, kHead).find("\"plumbline-") != std::string_view::npos) return false;
+  return is_gzip(bytes) || is_sqlite(bytes) || is_kineto(bytes) || is_pp_dump(bytes) || is_timer_log(bytes);
 }
 
 void unpack(std::vector<TraceFile>& files) {
@@ -132,7 +134,7 @@ std::vector<RankRun> read_rank_runs(std::vector<TraceFile> files) {
     if (!is_sqlite(file.bytes)) check_values(file);
     if (is_sqlite(file.bytes)) {
       add_processes(file, runs);
-    } else if (is_pp_dump(file.bytes)) {
+    } else if (!is_kineto(file.bytes) && is_pp_dump(file.bytes)) {
       dumps.push_back({file.bytes, file.name});
     } else {
       for (const RankTrace& trace : read_kineto(std::move(file.bytes), file.name)) runs.push_back(rank_run(trace));
