@@ -199,7 +199,7 @@ void CampaignRun::take_posted(const Posted& posted) {
 void CampaignRun::finish_step() {
   const Step done = step_;
   step_.under_way = false;
-  book_step(done, 1);
+  book_step(done);
   ++result_.steps;
   ++uncommitted_steps_;
   uncommitted_work_ += done.undisturbed;
@@ -212,9 +212,14 @@ void CampaignRun::finish_step() {
   rule_.step_done(*this);
 }
 
-/// Splits a step's time into what it takes undisturbed and what slow nodes added.
-void CampaignRun::book_step(const Step& step, double share) {
-  const auto undisturbed = static_cast<std::int64_t>(static_cast<double>(step.undisturbed) * share);
+/// Splits a step's time into what it takes undisturbed and what slow nodes added. Where the end cuts it off nothing is
+/// lost: it counts for its share, in whole nanoseconds, so that without slow nodes nothing is slowed.
+void CampaignRun::book_step(const Step& step) {
+  __extension__ using Wide = __int128;
+  const std::int64_t takes = std::max<std::int64_t>(1, step.end - step.start);
+  const std::int64_t left = step.end - now_;
+  const double share = 1 - static_cast<double>(left) / static_cast<double>(takes);
+  const auto undisturbed = static_cast<std::int64_t>(Wide{step.undisturbed} * (takes - left) / takes);
   const std::int64_t slowed = std::max<std::int64_t>(0, now_ - from_ - undisturbed);
   const std::int64_t trained = now_ - from_ - slowed;
   uncommitted_slowed_ += slowed;
@@ -261,9 +266,7 @@ void CampaignRun::add_phase(std::int64_t to, TimeUse use) {
 void CampaignRun::close_books() {
   advance_to(problem_.until_ns);
   if (step_.under_way) {
-    // The end cuts it off, nothing is lost: it counts for its share.
-    const std::int64_t takes = step_.end - step_.start;
-    book_step(step_, takes > 0 ? static_cast<double>(now_ - step_.start) / static_cast<double>(takes) : 0);
+    book_step(step_);
   } else {
     book_time(now_, standing_);
   }

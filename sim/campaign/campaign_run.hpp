@@ -102,8 +102,8 @@ class CampaignRun {
   void refresh_rate();
   /// Books the time from `from_` to `to`.
   void book_time(std::int64_t to, TimeUse use);
-  /// Books the time from `from_` to now as that of `step`, of which `share` is done.
-  void book_step(const Step& step, double share);
+  /// Books the time from `from_` to now as that of `step`, as far as it is done.
+  void book_step(const Step& step);
   void add_phase(std::int64_t to, TimeUse use);
   void close_books();
 

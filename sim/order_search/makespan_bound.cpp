@@ -369,7 +369,7 @@ Ticks least_makespan(const BlockProblem& problem, std::int64_t num_microbatches)
     const Ticks tail = least_of(on[d], [&](std::size_t b) { return tails[b]; });
     bound = std::max(bound, head + m * work[d] + tail);
     const auto kept = chains.stash_time(on[d]);
-    if (!kept || *kept == 0 || !has_limit(problem.limits[d])) continue;
+    if (!kept || !has_limit(problem.limits[d])) continue;
     bound = std::max(bound, head + (m * *kept + problem.limits[d] - 1) / problem.limits[d] + tail);
   }
   for (const MemoryRound& round : memory_rounds(problem)) {

@@ -230,6 +230,7 @@ class ScheduleSearcher {
     family.bound = bounds.makespan;
     family.rate = bounds.rate;
     family.with_pairs = bounds.with_pairs;
+    family.base = search_.run(schedule).costs.base;
   }
 
   /// Simulates an order and keeps it where it fits.
@@ -443,9 +444,8 @@ class ScheduleSearcher {
   }
 
   void sort() {
-    std::ranges::stable_sort(answer_.orders, {}, [](const SearchedOrder& order) {
-      return std::pair(order.timeline.makespan, order.origin);
-    });
+    std::ranges::stable_sort(answer_.orders, {}, &SearchedOrder::origin);
+    std::ranges::stable_sort(answer_.orders, &SearchedOrder::is_shorter_than);
   }
 
   /// 0: not known.
@@ -488,6 +488,16 @@ bool has_halves(const Schedule& schedule) {
 
 bool has_whole_backwards(const Schedule& schedule) {
   return some_action(schedule, [](const Action& action) { return action.op == Op::kB; });
+}
+
+double SearchedOrder::makespan_ns() const {
+  return static_cast<double>(timeline.makespan) / static_cast<double>(timeline.base.ticks_per_ns);
+}
+
+bool SearchedOrder::is_shorter_than(const SearchedOrder& other) const {
+  __extension__ using Wide = __int128;
+  return Wide{timeline.makespan} * other.timeline.base.ticks_per_ns <
+         Wide{other.timeline.makespan} * timeline.base.ticks_per_ns;
 }
 
 const SearchedOrder* ScheduleSearchAnswer::best_of_catalogue() const {

@@ -55,6 +55,10 @@ struct SearchedOrder {
   Schedule schedule;
   Timeline timeline;  ///< a summary
   Ticks bound = 0;    ///< on the makespan of every order of these passes on this placement; 0: not known
+
+  double makespan_ns() const;
+  /// Whether it takes less time. With other numbers of stages ticks may be other parts of a nanosecond.
+  bool is_shorter_than(const SearchedOrder& other) const;
 };
 
 /// The smallest period with so many microbatches.
@@ -75,6 +79,7 @@ struct SearchedFamily {
   Ticks bound = 0;          ///< on the makespan
   bool tree_ended = false;  ///< branch and bound ran to its end: no order of the family is shorter than the best found
   bool with_pairs = false;  ///< pairs save time: bound and rate are those of orders with pairs, the periods of others
+  Timebase base{};          ///< what its ticks are
   LeastRate rate;
   std::vector<SearchedPeriod> periods;
 };

@@ -62,7 +62,7 @@ class FoldedRun {
     }
     for (const Ticks end : pass_.times().collective_end) timeline_.makespan = std::max(timeline_.makespan, end);
     if (knows_bytes(program_) && !add_memory()) return {};
-    return {std::move(timeline_), reader_.marks(), 1};
+    return {std::move(timeline_), reader_.marks(), multiple_};
   }
 
  private:

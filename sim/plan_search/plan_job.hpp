@@ -41,7 +41,8 @@ struct PricedStages {
   std::string_view runtime{};
 };
 
-/// Prices a partition for a pipeline of so many places; throws `Error` for what cannot be. Where the parallelism leaves
+/// Prices a partition for a pipeline of so many places, in nanoseconds (one is a tick); throws `Error` for what cannot
+/// be. Where the parallelism leaves
 /// a choice to stages (`is_fitted`), no `choices` make a stage faster or smaller than the price without any.
 ///
 /// The bounds of the search rely on three properties, without `stage_update`: no pass or update of a stage takes less

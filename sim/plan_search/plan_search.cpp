@@ -76,7 +76,7 @@ class Search {
     answer_.lacked_memory = answer_.without_memory > 0;
     answer_.unpriced = space.setups.unpriced;
     if (answer_.unpriced > 0) left_out_ = 0;
-    if (effort.known_ns > 0) best_ = effort.known_ns * base_.ticks_per_ns;
+    if (effort.known_ns > 0) best_ = effort.known_ns;
   }
 
   PlanAnswer run(const std::vector<PipelinePlan>& seeds) {
@@ -121,7 +121,7 @@ class Search {
       take(batch[at], std::move(opened[at]));
     }
     if (!effort_.progress) return;
-    effort_.progress({answer_.simulated, best_ == kNoStep ? 0 : nanoseconds(best_),
+    effort_.progress({answer_.simulated, nanoseconds(best_),
                       nanoseconds(std::min({queue_.least_bound(), left_out_, best_})), queue_.size()});
   }
 
@@ -149,7 +149,7 @@ class Search {
     return opened;
   }
 
-  std::int64_t nanoseconds(Ticks ticks) const { return ticks == kNoStep ? 0 : ticks / base_.ticks_per_ns; }
+  static std::int64_t nanoseconds(Ticks ticks) { return ticks == kNoStep ? 0 : ticks; }
 
   Opened open(const PlanCandidate& candidate) const {
     try {
@@ -338,7 +338,6 @@ class Search {
 
   void take(const PlanCandidate& candidate, Opened opened) {
     left_out_ = std::min(left_out_, opened.left_out);
-    if (opened.stages) base_ = opened.stages->costs.base;
     if (answer_.refused.empty()) answer_.refused = std::move(opened.refused);
     for (PlanCandidate& child : opened.candidates) {
       if (child.level == PlanCandidate::Level::kSetup) refined_[child.setup] = child.bound;
@@ -355,7 +354,7 @@ class Search {
 
   /// Looks near a plan that is the best of its line (setup, schedule and order) and not far from the best of all.
   void climb(const PlanCandidate& candidate, const ScoredPlan& score, const PricedStages& stages) {
-    const Ticks step = score.step_ns * base_.ticks_per_ns;
+    const Ticks step = score.step_ns;
     const auto [line, is_new] = lines_.try_emplace({candidate.setup, candidate.variant, candidate.order}, step);
     if (!is_new && step >= line->second) return;
     line->second = step;
@@ -371,7 +370,7 @@ class Search {
     front_.add(score);
     const auto [known, is_new] = kinds_.try_emplace(plan_kind(score.plan), score);
     if (!is_new && better_plan(score, known->second)) known->second = score;
-    const Ticks step = score.step_ns * base_.ticks_per_ns;
+    const Ticks step = score.step_ns;
     best_ = std::min(best_, step);
   }
 
@@ -486,7 +485,6 @@ class Search {
   mutable KnownSizes sizes_;
   Ticks best_ = kNoStep;      ///< step of the best plan
   Ticks left_out_ = kNoStep;  ///< least bound of what was not opened
-  Timebase base_{};
   PlanFront front_;
   std::map<PlanKind, ScoredPlan> kinds_;
   std::set<std::tuple<std::size_t, std::size_t, std::vector<std::int32_t>, std::vector<std::size_t>>> seen_;

@@ -33,18 +33,6 @@ bool has_op(const Schedule& schedule, Op op) {
   });
 }
 
-/// Pairs whose halves both come after a gradient.
-bool has_backward_pairs(const Schedule& schedule) {
-  const auto is_late = [](Op op) { return op == Op::kB || op == Op::kI || op == Op::kW; };
-  return std::ranges::any_of(schedule.devices, [&](const DeviceList& list) {
-    for (std::size_t at = 0; at + 1 < list.actions.size(); ++at) {
-      const Action& one = list.actions[at];
-      if (one.overlaps_next != 0 && is_late(one.op) && is_late(list.actions[at + 1].op)) return true;
-    }
-    return false;
-  });
-}
-
 Shown shown_by(const ScheduleSpec& spec) {
   Shown shown;
   ScheduleParams params{.num_devices = 4, .num_microbatches = 12};  // every schedule of the catalogue accepts this size
@@ -60,7 +48,7 @@ Shown shown_by(const ScheduleSpec& spec) {
     shown.fuses = shown.for_costs || has_op(schedule, Op::kB);  // with the costs this may change
     shown.splits = shown.for_costs || has_op(schedule, Op::kW);
     shown.moves = has_op(schedule, Op::kEvict) || has_op(schedule, Op::kLoad);
-    shown.hides_backwards = shown.overlaps && (shown.for_costs || has_backward_pairs(schedule));
+    shown.hides_backwards = shown.overlaps && shown.for_costs;  // fixed orders have no pairs of two backwards
     if (schedule.policy) shown.fuses = shown.splits = shown.moves = true;
   } catch (const Error&) {  // nothing is known, so the weaker bounds hold
     shown.sliced = shown.overlaps = shown.fuses = shown.splits = shown.moves = shown.hides_backwards = true;

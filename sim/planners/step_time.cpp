@@ -55,7 +55,7 @@ PivotLatency pivot_latency(const PipelineStages& pipeline, std::int64_t microbat
   const auto both = [&](std::size_t s) { return stages[s].forward_ns + stages[s].backward_ns; };
   const auto steady = static_cast<double>(microbatches - 1);
   std::size_t pivot = stages.size() - 1;
-  for (std::size_t s = stages.size() - 1; s-- > 0;) {
+  for (std::size_t s = pivot; s-- > 0;) {
     double between = 0;
     for (std::size_t a = s + 1; a < pivot; ++a) between += both(a);
     if (steady * both(s) > steady * both(pivot) + between) pivot = s;

@@ -102,6 +102,11 @@ class Record:
         before = [at for at in lines if first <= at <= line]
         return (lines[max(before)] if before else 0) or whole
 
+    def of_room(self, path):
+        """The cases that run anything of a source's folder."""
+        folder = os.path.dirname(path)
+        return _any(bits for file, lines in self.by_file.items() if os.path.dirname(file) == folder for bits in lines.values())
+
     def cheapest_first(self, bits):
         return sorted((i for i in range(len(self.names)) if bits >> i & 1), key=lambda i: self.seconds[i])
 

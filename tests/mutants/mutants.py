@@ -21,7 +21,7 @@ import time
 import coverage
 from builds import Builds
 from places import top_level
-from sites import blanked, draw, mutants_of, sources
+from sites import balanced, blanked, draw, mutants_of, sources
 from trials import Trial
 
 HALLS = ["models", "schedules", "sim", "trainer", "tools"]
@@ -113,9 +113,11 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn")
     parser.add_argument("--count", type=int, default=60, help="how many that compile")
     parser.add_argument("--room", action="append", help="a hall, a room or a source to draw from (default: models, schedules, sim)")
+    parser.add_argument("--balanced", action="store_true", help="as many of every room, however large it is")
     parser.add_argument("--halls", default="models,schedules,sim", help="halls whose tests are asked")
     parser.add_argument("--halls-above", action="store_true", help="ask the tests of the halls above, too")
-    parser.add_argument("--time-limit", type=float, default=120, help="seconds of test cases per mutant and hall")
+    parser.add_argument("--time-limit", type=float, default=120,
+                        help="seconds of test cases per mutant and hall, as they took when they were recorded")
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--results", help="result file (default: in the folder of mutants, by seed)")
@@ -200,7 +202,7 @@ def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(options.build)), "mutants")
     equivalents = Equivalents(open(os.path.join(ROOT, "tests/mutants/equivalents.txt")).read())
     for row in equivalents.stale(ROOT):
-        sys.exit(f"equivalents.txt: {row}")
+        print(f"equivalents.txt: {row}")
     builds = Builds(ROOT, os.path.abspath(options.build), folder)
     builds.prepare(halls, halls, options.jobs)
     libraries = {}
@@ -210,6 +212,8 @@ def main():
         print("\n".join(lines_not_run(ROOT, filter(known, sources(ROOT, rooms)), records.values())))
         return 0
     drawn = draw(ROOT, rooms, options.seed, known)
+    if options.balanced:
+        drawn = balanced(drawn)
     if options.listed:
         drawn = list(listed(ROOT, rooms, open(options.listed).read()))
         options.count, options.again, options.seed = len(drawn), True, "listed"

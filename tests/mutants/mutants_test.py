@@ -13,7 +13,7 @@ sys.path.insert(0, HERE)
 import coverage  # noqa: E402
 import mutants  # noqa: E402
 from builds import Builds  # noqa: E402
-from sites import mutants_of  # noqa: E402
+from sites import balanced, mutants_of  # noqa: E402
 from trials import Trial  # noqa: E402
 
 SOURCE = """#include "models/room/sums.hpp"
@@ -130,6 +130,8 @@ def main():
         check("survivors of a page", [mutant.key for mutant in mutants.listed(root, ["models"], page)],
               [each["key"] for each in results if each["verdict"] != "noticed" and each["key"] not in equivalents])
         check("survivors of another room", list(mutants.listed(root, ["sim"], page)), [])
+        rooms = [mutants.argparse.Namespace(room=room, number=number) for room, number in ["b0", "b1", "a2", "c3", "b4", "a5"]]
+        check("mutants of every room in turn", [each.number for each in balanced(rooms)], list("203514"))
         check("a row whose line is gone", list(equivalents.stale(root)), ["x.cpp: no line 'gone'"])
     print("ten mutants are noticed or not, as they should be")
 

@@ -1,4 +1,5 @@
 """Where a source can be changed by about one character, so that it still means something else."""
+import itertools
 import os
 import random
 import re
@@ -71,3 +72,12 @@ def draw(root, rooms, seed, known):
             found += mutants_of(path, open(os.path.join(root, path)).read())
     random.Random(seed).shuffle(found)
     return found
+
+
+def balanced(drawn):
+    """The same mutants, one of every room in turn, as long as the room has any."""
+    of_room = {}
+    for mutant in drawn:
+        of_room.setdefault(mutant.room, []).append(mutant)
+    turns = itertools.zip_longest(*(of_room[room] for room in sorted(of_room)))
+    return [mutant for turn in turns for mutant in turn if mutant is not None]

@@ -10,8 +10,26 @@ from sites import blanked
 
 SLOWER = 10       # a mutant's cases may take this many times as long as without it
 LEAST_SECONDS = 10
+QUIET_SECONDS = 60
 MOST_BYTES = 6 << 30
 BATCHES = [0.3, 1, 3, 10, 30, 1e9]  # seconds that one start of the program may take, by how many went before
+
+
+def output_of(program):
+    """What a program says; None where it sleeps, that is, does nothing in the second of two periods. Other work on the
+    machine makes it slow, and that says nothing: the limit of its own processor time ends what computes for too long."""
+    before = None
+    while True:
+        try:
+            return program.communicate(timeout=QUIET_SECONDS)[0].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            with open(f"/proc/{program.pid}/stat") as stat:
+                now = stat.read().rsplit(")", 1)[1].split()[11:13]  # time in the program and in the system
+        if now == before:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()
+            return None
+        before = now
 
 
 class Trial:
@@ -45,7 +63,10 @@ class Trial:
         record, spent = self.records[hall], 0
         exact = record.of_line(mutant.path, mutant.line, declaration)
         near = record.around(mutant.path, max(mutant.line - 3, declaration[0]), min(mutant.line + 3, declaration[1])) or 0
-        for bits in (exact, near & ~exact):
+        # What is computed once, such as a list of all planners, runs in the first case that asks for it, for all cases.
+        once = bin(exact | near).count("1") == 1
+        room = record.of_room(mutant.path) if once else 0
+        for bits in (exact, near & ~exact, room & ~(exact | near)):
             left = record.cheapest_first(bits)
             for limit in BATCHES:
                 batch = []
@@ -73,11 +94,8 @@ class Trial:
         program = subprocess.Popen([self.builds.programs[hall], "--abort-after=1", "--no-colors", f"-tc={names}"],
                                    cwd=self.builds.root, env=dict(os.environ, LD_PRELOAD=library), stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, preexec_fn=limits, start_new_session=True)
-        try:
-            out = program.communicate(timeout=20 * seconds)[0].decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            os.killpg(program.pid, signal.SIGKILL)
-            program.communicate()
+        out = output_of(program)
+        if out is None:
             return "hangs"
         if "symbol lookup error" in out or "cannot be preloaded" in out:
             raise RuntimeError(out.strip().splitlines()[-1])

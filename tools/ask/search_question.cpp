@@ -207,7 +207,7 @@ std::optional<SearchedOrder> SearchQuestion::best_known(ScheduleSearch search) c
     search.chunks = count;
     const ScheduleSearchAnswer found = search_schedules(search);
     const SearchedOrder* known = found.best_of_catalogue();
-    if (known != nullptr && (!best || known->timeline.makespan < best->timeline.makespan)) best = *known;
+    if (known != nullptr && (!best || known->is_shorter_than(*best))) best = *known;
   }
   return best;
 }

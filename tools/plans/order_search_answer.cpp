@@ -61,15 +61,14 @@ std::string as_given_text(const OrderSearchAnswer& answer) {
     const auto filled = std::ranges::find(orders, OrderOrigin::kFilled, &SearchedOrder::origin);
     return filled == orders.end() ? "does not fit" : "has open orders";
   }
-  const double more =
-      static_cast<double>(given->timeline.makespan) / static_cast<double>(orders.front().timeline.makespan) - 1;
+  const double more = given->makespan_ns() / orders.front().makespan_ns() - 1;
   return ticks_text(given->timeline.makespan, given->timeline.base) +
          (more > 0 ? ", " + percent_text(more) + " longer" : "");
 }
 
 /// "zb-v, 25.5 ms, 22.7 % shorter": beside the best that was found.
 std::string known_text(const SearchedOrder& known, const SearchedOrder& best) {
-  const double more = static_cast<double>(known.timeline.makespan) / static_cast<double>(best.timeline.makespan) - 1;
+  const double more = known.makespan_ns() / best.makespan_ns() - 1;
   return known.name + ", " + ticks_text(known.timeline.makespan, known.timeline.base) +
          (more > 0   ? ", " + percent_text(more) + " longer"
           : more < 0 ? ", " + percent_text(-more) + " shorter: another placement or other passes"
@@ -148,7 +147,6 @@ std::string cuts_text(const OrderSearchAnswer& answer) {
 }
 
 std::string families_text(const OrderSearchAnswer& answer) {
-  const Timebase base = answer.found.orders.front().timeline.base;
   const bool pairs = std::ranges::any_of(answer.found.families, &SearchedFamily::with_pairs);
   TextTable table({{"placement and passes"},
                    {"bound", '>'},
@@ -159,6 +157,7 @@ std::string families_text(const OrderSearchAnswer& answer) {
       table.add_row({family.name, "", "", family.refused});
       continue;
     }
+    const Timebase base = family.base;
     std::string periods;
     for (const SearchedPeriod& period : family.periods) {
       periods += (periods.empty() ? "" : ", ") + ticks_text(period.period, base);
@@ -215,7 +214,8 @@ nlohmann::ordered_json order_json(const SearchedOrder& order) {
   return json;
 }
 
-nlohmann::ordered_json family_json(const SearchedFamily& family, Timebase base) {
+nlohmann::ordered_json family_json(const SearchedFamily& family) {
+  const Timebase base = family.base;
   if (!family.refused.empty()) return {{"name", family.name}, {"refused", family.refused}};
   nlohmann::ordered_json periods = nlohmann::ordered_json::array();
   for (const SearchedPeriod& period : family.periods) {
@@ -236,11 +236,10 @@ nlohmann::ordered_json family_json(const SearchedFamily& family, Timebase base) 
 
 std::string order_search_json(const OrderSearchAnswer& answer) {
   const ScheduleSearchAnswer& found = answer.found;
-  const Timebase base = found.orders.empty() ? Timebase{} : found.orders.front().timeline.base;
   nlohmann::ordered_json orders = nlohmann::ordered_json::array();
   for (const SearchedOrder& order : found.orders) orders.push_back(order_json(order));
   nlohmann::ordered_json families = nlohmann::ordered_json::array();
-  for (const SearchedFamily& family : found.families) families.push_back(family_json(family, base));
+  for (const SearchedFamily& family : found.families) families.push_back(family_json(family));
   nlohmann::ordered_json document{{"format", "plumbline-search"}, {"version", 1},
                                   {"devices", answer.devices},    {"microbatches", answer.microbatches},
                                   {"costs", answer.costs},        {"memory_limit", answer.memory_limit}};

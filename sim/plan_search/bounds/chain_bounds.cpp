@@ -20,21 +20,21 @@ struct TradedLayer {
   double bytes = 0;       ///< a_k
 };
 
-/// L of `traded_bound`: bytes per tick that `places` places can move to their hosts together; 0: no link.
+/// L of `traded_bound`: bytes per nanosecond that `places` places can move to their hosts together; 0: no link.
 double host_rate(const LayerPrices& prices, std::int32_t places) {
   const HostLink& host = prices.host_link;
   const std::int32_t behind = std::max(1, host.devices_per_link);
   const auto nodes = static_cast<double>(prices.node.back() + 1);
   const double links = std::min<double>(places, nodes * ((prices.most_in_node + behind - 1) / behind));
-  return links * host.bytes_per_s / 1e9 / static_cast<double>(prices.ticks_per_ns);
+  return links * host.bytes_per_s / 1e9;
 }
 
-/// Returns the bytes per tick that the shared links of `nodes` nodes carry together; 0: no limit is known.
-double bytes_per_tick(const LayerPrices& prices, const Cluster::Network& links, std::int32_t nodes) {
+/// Returns the bytes per nanosecond that the shared links of `nodes` nodes carry together; 0: no limit is known.
+double bytes_per_ns(const LayerPrices& prices, const Cluster::Network& links, std::int32_t nodes) {
   if (!links.shared || !prices.links_are_modelled) return 0;
   const double fast = *std::max_element(prices.speed.begin(), prices.speed.end());
   const double each = links.shared_bytes_per_s > 0 ? links.shared_bytes_per_s : links.bytes_per_s;
-  return nodes * each / 1e9 / static_cast<double>(prices.ticks_per_ns) / fast;
+  return nodes * each / 1e9 / fast;
 }
 
 /// The statements of `cuts_bound`.
@@ -58,7 +58,7 @@ class Cuts {
       }
     }
     const std::int32_t nodes = std::min(places, prices.node.back() + 1);
-    shared_ = {bytes_per_tick(prices, prices.near, nodes), bytes_per_tick(prices, prices.far, nodes)};
+    shared_ = {bytes_per_ns(prices, prices.near, nodes), bytes_per_ns(prices, prices.far, nodes)};
     for (std::size_t k = 1; k < sums_.layers(); ++k) {
       both_ways_.push_back(microbatches * (prices.memory[k - 1].output_bytes + prices.memory[k].input_grad_bytes));
     }
@@ -160,11 +160,11 @@ class Cuts {
   std::int64_t turns_;  ///< n: microbatches that one place is sure to have
   bool linear_;
   std::array<std::vector<Ticks>, 2> through_;  ///< earliest end of all messages, by cut: inside a node, between nodes
-  std::array<double, 2> shared_{};             ///< bytes per tick of all nodes' links inside, and between; 0: no limit
-  std::vector<std::int64_t> both_ways_;        ///< bytes of all messages of the k cuts with the least
-  std::vector<std::int64_t> down_bytes_;       ///< bytes of a forward's message, by cut
-  std::vector<Ticks> down_;                    ///< least time of a forward's message, by cut
-  std::vector<Ticks> up_;                      ///< least time of a gradient's message, by cut
+  std::array<double, 2> shared_{};        ///< bytes per nanosecond of all nodes' links inside, and between; 0: no limit
+  std::vector<std::int64_t> both_ways_;   ///< bytes of all messages of the k cuts with the least
+  std::vector<std::int64_t> down_bytes_;  ///< bytes of a forward's message, by cut
+  std::vector<Ticks> down_;               ///< least time of a forward's message, by cut
+  std::vector<Ticks> up_;                 ///< least time of a gradient's message, by cut
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ class Copies {
     std::set<DeviceId> devices;
     for (const auto& copy : placement_) devices.insert(copy[s].front());
     const double ns = ring_all_reduce_ns(stages_.pipeline, devices, std::max<std::int64_t>(0, bytes));
-    return std::max<Ticks>(0, static_cast<Ticks>(std::floor(ns * static_cast<double>(costs.base.ticks_per_ns))) - 1);
+    return std::max<Ticks>(0, static_cast<Ticks>(std::floor(ns)) - 1);
   }
 
   const PricedStages& stages_;

@@ -26,8 +26,7 @@ void check_step(const LayerPrices& prices, std::int64_t microbatches, double fas
   const double step = layers * static_cast<double>(microbatches + 1) * std::max(1.0, fastest);
   if (step <= most) return;
   char text[64];
-  std::snprintf(text, sizeof text, "%.4g ns; expected at most %.4g ns", step / static_cast<double>(prices.ticks_per_ns),
-                most / static_cast<double>(prices.ticks_per_ns));
+  std::snprintf(text, sizeof text, "%.4g ns; expected at most %.4g ns", step, most);
   throw Error("plan: all layers take, for " + std::to_string(microbatches) + " microbatches of a step, " + text);
 }
 
@@ -51,9 +50,9 @@ LayerSums::LayerSums(const LayerPrices& prices, std::int64_t microbatches)
   room_bytes = limited ? *std::max_element(usable.begin(), usable.end()) : std::numeric_limits<std::int64_t>::max();
 }
 
-double LayerSums::hop(const Cluster::Network& links, double bytes) const {
+double LayerSums::hop(const Cluster::Network& links, double bytes) {
   const double sending = links.bytes_per_s > 0 ? bytes / links.bytes_per_s * 1e9 : 0;
-  return (static_cast<double>(links.latency_ns) + sending) * static_cast<double>(prices_.ticks_per_ns);
+  return static_cast<double>(links.latency_ns) + sending;
 }
 
 /// Converts a duration that does not depend on the places' speed to work of the fastest place.

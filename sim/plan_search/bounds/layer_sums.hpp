@@ -36,7 +36,7 @@ class LayerSums {
   std::int64_t room_bytes = 0;  ///< bytes on the roomiest place
 
  private:
-  double hop(const Cluster::Network& links, double bytes) const;
+  static double hop(const Cluster::Network& links, double bytes);
   Ticks as_work(double ticks) const;
 
   const LayerPrices& prices_;

@@ -40,10 +40,9 @@ struct MessageTime {
 MessageTime message_time(const PricedStages& stages, DeviceId from, DeviceId to, std::int64_t bytes) {
   if (from == to || stages.costs.comm) return {from == to ? 0 : *stages.costs.comm, 0};
   const Route route = stages.pipeline.route(from, to);
-  const double per_ns = static_cast<double>(stages.costs.base.ticks_per_ns);
   const double ns = route.bytes_per_s > 0 ? static_cast<double>(bytes) / route.bytes_per_s * 1e9 : 0;
-  const auto sending = static_cast<Ticks>(std::floor(ns * per_ns));
-  return {sending + route.latency_ns * stages.costs.base.ticks_per_ns, sending};
+  const auto sending = static_cast<Ticks>(std::floor(ns));
+  return {sending + route.latency_ns, sending};
 }
 
 PlacedStage placed_stage(const PricedStages& stages, std::size_t s, DeviceId place) {

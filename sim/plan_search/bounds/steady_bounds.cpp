@@ -30,8 +30,7 @@ Ticks work_of(const StageTimes& times, double speed, std::int64_t microbatches) 
 Ticks sending_time(const PricedStages& stages, DeviceId from, DeviceId to, std::int64_t bytes) {
   const Route route = stages.pipeline.route(from, to);
   if (route.bytes_per_s <= 0) return 0;
-  const auto per_ns = static_cast<double>(stages.costs.base.ticks_per_ns);
-  return static_cast<Ticks>(std::floor(static_cast<double>(bytes) / route.bytes_per_s * 1e9 * per_ns));
+  return static_cast<Ticks>(std::floor(static_cast<double>(bytes) / route.bytes_per_s * 1e9));
 }
 
 }  // namespace

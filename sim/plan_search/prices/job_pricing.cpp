@@ -43,7 +43,7 @@ void price_host_copies(PricedStages& stages, double host_bytes_per_s) {
   if (link.bytes_per_s > 0) link = {.latency_ns = link.latency_ns, .bytes_per_s = host_bytes_per_s};
   for (std::size_t s = 0; s < costs.times.size(); ++s) {
     const double seconds = static_cast<double>(stash_bytes(costs.memory[s])) / host_bytes_per_s;
-    const Ticks ticks = std::max<Ticks>(1, std::llround(seconds * 1e9 * static_cast<double>(costs.base.ticks_per_ns)));
+    const Ticks ticks = std::max<Ticks>(1, std::llround(seconds * 1e9));
     costs.times[s].evict = costs.times[s].load = ticks;
   }
 }

@@ -42,7 +42,6 @@ struct LayerPrices {
   Cluster::Network far{};
   HostLink host_link{};
   bool links_are_modelled = true;
-  Ticks ticks_per_ns = 1;
   std::vector<StageTimes> times{};        ///< by layer, where stages are the sums of their layers; else empty
   std::vector<StageMemory> memory{};      ///< memory by layer, where stages are the sums of their layers; else empty
   std::vector<LayerLeast> least{};        ///< by layer: what it adds to any stage; empty: not known

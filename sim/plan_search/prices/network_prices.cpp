@@ -20,8 +20,7 @@ Ticks least_message(const PricedStages& layers, const Cluster::Network& links) {
     bytes = std::min({bytes, layers.costs.memory[s - 1].output_bytes, layers.costs.memory[s].input_grad_bytes});
   }
   const double ns = links.bytes_per_s > 0 ? static_cast<double>(bytes) / links.bytes_per_s * 1e9 : 0;
-  const auto per_ns = static_cast<double>(layers.costs.base.ticks_per_ns);
-  return static_cast<Ticks>(std::floor(ns * per_ns)) + links.latency_ns * layers.costs.base.ticks_per_ns;
+  return static_cast<Ticks>(std::floor(ns)) + links.latency_ns;
 }
 
 /// Finds the least of layers whose stages are their sums. Given times of pairs say nothing of their halves.
@@ -67,7 +66,6 @@ LayerPrices prices_of(const PlanJob& job, const PricedStages& whole, const Price
   prices.hop = prices.most_in_node == 1 ? prices.crossing : std::min(prices.crossing, least_message(layers, near));
   prices.host_link = whole.pipeline.host_link;
   prices.links_are_modelled = !layers.costs.comm;
-  prices.ticks_per_ns = layers.costs.base.ticks_per_ns;
   if (whole.sums && !layers.costs.memory.empty()) {
     prices.times = layers.costs.times;
     prices.memory = layers.costs.memory;

@@ -69,7 +69,6 @@ PricedStages whole_network(const PricedStages& layers, bool paired) {
   for (const LayerLeast& layer : *layers.least) sum += layer;
   const LayerLeast::Passes& passes = paired ? sum.paired : sum.alone;
   PricedStages whole;
-  whole.costs.base = layers.costs.base;
   StageTimes& times = whole.costs.times.emplace_back();
   times = {.f = passes.f, .b = passes.b, .i = passes.i, .w = passes.w, .r = passes.f, .u = sum.u};
   whole.costs.memory.emplace_back().weight_bytes = sum.held_bytes;

@@ -43,11 +43,11 @@ std::vector<std::int32_t> ends_of_spans(const LayerChain& chain, std::int64_t by
 /// The largest of `weights` that fits into `memory`; all of the memory where none does.
 std::int64_t usable_bytes(const std::vector<std::int64_t>& weights, std::int64_t memory) {
   if (memory == 0) return weights.back();
-  std::int64_t usable = 0;
+  std::int64_t usable = memory;
   for (const std::int64_t weight : weights) {
     if (weight <= memory) usable = weight;
   }
-  return weights.front() <= memory ? usable : memory;
+  return usable;
 }
 
 }  // namespace

@@ -194,9 +194,9 @@ void number_microbatches(std::vector<RankRun>& runs) {
   const std::int32_t ranks = runs.front().world_size;
   const std::vector<ForwardPlace> order = order_of_forwards(per_step / chunks, chunks, ranks);
   for (RankRun& run : runs) {
-    if (chunks > 1) run.stages = chunks * ranks;
+    run.stages = chunks * ranks;
     number_work(run, order, chunks, runs.front().file);
-    number_messages(run, std::max(run.stages, ranks));
+    number_messages(run, run.stages);
   }
 }
 

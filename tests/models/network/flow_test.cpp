@@ -6,6 +6,7 @@
 #include "models/ground/error.hpp"
 #include "models/import/load_network.hpp"
 #include "models/network/flow.hpp"
+#include "models/network/layer_shape.hpp"
 #include "models/network/network_io.hpp"
 #include "models/stages/lay_out_stage.hpp"
 #include "models/stages/network_costs.hpp"
@@ -31,6 +32,21 @@ Network network_of(const std::string& layers) {
 }
 
 }  // namespace
+
+TEST_CASE("a residual reads what its first layer reads and makes what its last one makes, and without layers nothing") {
+  LayerSpec residual;
+  residual.kind = LayerKind::kResidual;
+  CHECK(input_width(residual) == 0);
+  CHECK(output_width(residual) == 0);
+  for (const auto& [width, outputs] : {std::pair{6, 9}, std::pair{9, 4}}) {
+    LayerSpec& linear = residual.body.emplace_back();
+    linear.kind = LayerKind::kLinear;
+    linear.width = width;
+    linear.outputs = outputs;
+  }
+  CHECK(input_width(residual) == 6);
+  CHECK(output_width(residual) == 4);
+}
 
 TEST_CASE("ResNet-50 is cut into 107 stages, the 12-layer Transformer into 93, a layer with weights each") {
   const std::map<std::string, std::int32_t> stages{

@@ -10,6 +10,7 @@
 #include "models/cluster/cluster_io.hpp"
 #include "models/costs/reverses.hpp"
 #include "models/import/load_network.hpp"
+#include "models/pricing/known_books.hpp"
 #include "models/pricing/price_job.hpp"
 #include "tests/support/error_message.hpp"
 
@@ -49,6 +50,28 @@ Network measured_network() {
 }
 
 }  // namespace
+
+TEST_CASE("prices of the four pairs of a network and a cluster that were asked for last are kept") {
+  release_known_books();
+  const auto book = [](const std::string& cluster) { return known_book("gpt-tiny", cluster); };
+  const std::vector<std::string> names{"a100-1x4", "a100-1x2", "a100-8x8", "h100-8x8", "h100-4x8"};
+  const auto first = book(names[0]);
+  const auto second = book(names[1]);
+  const auto third = book(names[2]);
+  const auto fourth = book(names[3]);
+  REQUIRE(first != nullptr);
+  CHECK(book(names[0]) == first);  // the second is the one that was not asked for longest
+  CHECK(book(names[4]) != nullptr);
+  CHECK(book(names[0]) == first);
+  CHECK(book(names[2]) == third);
+  CHECK(book(names[3]) == fourth);
+  CHECK(book(names[1]) != second);
+  release_known_books();
+  CHECK(book(names[0]) != first);
+  CHECK(known_book("gpt-tiny", "cluster.json") == nullptr);
+  CHECK(known_book("network.json", names[0]) == nullptr);
+  release_known_books();
+}
 
 TEST_CASE("the microbatch and the sequence of the network change nothing when they are asked for") {
   for (const char* name : {"gpt2-small", "resnet-50", "llama3-8b", "revnet-tiny"}) {

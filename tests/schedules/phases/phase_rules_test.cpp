@@ -264,6 +264,9 @@ TEST_CASE("rules that are wrong are refused with their line, and what was expect
         "predicted");
   CHECK(message("option p = 1\nm: F0\n") == "a.rules:1: 'p' is taken, expected another name of an option");
   CHECK(message("for i in 1000000000 {\n}\nm: F0\n") == "a.rules:1: expected at most 20000000 passes");
+  CHECK(error_message([] {
+          schedule_from_rules("copies 1024\nm: F0\n", "a.rules", {.num_devices = 1025, .num_microbatches = 4});
+        }) == "a.rules: 1025 stages of 1024 copies, expected at most 1048576 in all");
   CHECK(message("# nothing\n") == "a.rules: expected at least one line COUNT: PASSES");
 }
 

@@ -348,9 +348,15 @@ TEST_CASE("with all times three times as long every campaign takes three times a
       CHECK(three.recoveries == one.recoveries);
       CHECK(three.node_hours == doctest::Approx(3 * one.node_hours));
       CHECK(one.cost == doctest::Approx(2 * one.node_hours));
-      // Rules that count in whole milliseconds round.
+      constexpr std::int64_t kRounded = 50 * kNsPerMillisecond;  // rules that count in whole milliseconds round
       for (std::size_t use = 0; use < one.time_ns.size(); ++use) {
-        CHECK(std::abs(three.time_ns[use] - 3 * one.time_ns[use]) < 50'000'000);
+        CHECK(std::abs(three.time_ns[use] - 3 * one.time_ns[use]) < kRounded);
+      }
+      REQUIRE(three.phases.size() == one.phases.size());
+      for (std::size_t at = 0; at < one.phases.size(); ++at) {
+        CHECK(three.phases[at].use == one.phases[at].use);
+        CHECK(three.phases[at].layout == one.phases[at].layout);
+        CHECK(std::abs(three.phases[at].end_ns - 3 * one.phases[at].end_ns) < kRounded);
       }
       lost += one.removals;
       fatal += static_cast<int>(one.fatal);
@@ -358,6 +364,37 @@ TEST_CASE("with all times three times as long every campaign takes three times a
     CHECK(lost > 12);
   }
   CHECK(fatal > 0);
+}
+
+TEST_CASE("a step that the end cuts off trains up to the end, and is slowed only by slow nodes") {
+  for (std::int64_t ns = 1; ns < 200; ++ns) {
+    LayoutTable table({{{1, 2}, {{997, 8}, {}}}});
+    LayoutBook book(table);
+    const CampaignResult result = run_campaign({.trace = node_trace_from_text(kTwo, "trace.csv"),
+                                                .until_ns = 5 * 997 + ns,
+                                                .options = {{"every", "1000"}, {"restart", "0"}, {"nodes", "2"}}},
+                                               "checkpoint", book);
+    CAPTURE(ns);
+    CHECK(result.time_of(TimeUse::kSlowed) == 0);
+    CHECK(result.phases.back().use == TimeUse::kTraining);
+    CHECK(result.steps == 5);
+    CHECK(result.samples == doctest::Approx(8 * (5 + static_cast<double>(ns) / 997)));
+    check_sums(result);
+  }
+}
+
+TEST_CASE(
+    "a step takes as much less as layers are frozen, of whose forwards a cache spares the rest, and never no time") {
+  LayoutTable table({{{1, 2}, {{900, 8}, {}}}});
+  const auto ns = [&](std::int32_t frozen, bool cached) {
+    return table.frozen_step({1, 2}, {.frozen = frozen, .all = 6, .cached = cached})->ns;
+  };
+  CHECK(ns(0, true) == 900);
+  CHECK(ns(2, true) == 600);
+  CHECK(ns(2, false) == 700);  // their forwards, a third of their work, still run
+  CHECK(ns(6, false) == 300);
+  CHECK(ns(6, true) == 1);
+  CHECK_FALSE(table.frozen_step({1, 3}, {.frozen = 1, .all = 6}));
 }
 
 TEST_CASE("unknown rules, options and values are refused in one line") {

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/simulated.hpp"
+
 TEST_SUITE_BEGIN("sim");
 
 using namespace plumb;
@@ -47,6 +49,42 @@ KindError kind_of(const Comparison& comparison, Op op) {
   }
   FAIL("no such kind");
   return {};
+}
+
+/// A run of uneven stages, each of whose times is `scale` times as long; of one that was measured every third is
+/// longer.
+Timeline scaled_run(std::string_view name, Ticks scale, bool measured, Ticks comm) {
+  const Schedule schedule = testing::schedule_of({.name = name, .p = 4, .m = 8});
+  StageCosts costs = abstract_costs("F=1,B=2", "F=1,B=-1", {.num_stages = schedule.num_stages});
+  testing::set_uneven_times(costs);
+  for (std::size_t s = 0; s < costs.times.size(); ++s) {
+    StageTimes& times = costs.times[s];
+    if (measured && s % 3 == 1) times.f += 31, times.b += 40, times.i += 20, times.w += 20;
+    for (Ticks* time : {&times.f, &times.b, &times.i, &times.w}) *time *= scale;
+  }
+  costs.base = {};
+  costs.comm = (measured ? 2 : 1) * comm * scale;
+  Timeline timeline = simulate(lower(schedule, costs));
+  if (measured) timeline.kind = Timeline::Kind::kMeasured;
+  return timeline;
+}
+
+/// Every number of `one` is that of `other`, or a third of it where its name, or that of what holds it, ends in "_ns".
+void check_thirds(const nlohmann::json& one, const nlohmann::json& other, bool is_time) {
+  REQUIRE(one.type() == other.type());
+  if (one.is_object() || one.is_array()) {
+    REQUIRE(one.size() == other.size());
+    for (const auto& [key, value] : one.items()) {
+      CAPTURE(key);
+      const bool is_error = key == "error" || key.ends_with("_error");
+      const nlohmann::json& same = one.is_object() ? other.at(key) : other.at(std::stoul(key));
+      check_thirds(value, same, !is_error && (is_time || key.ends_with("_ns")));
+    }
+  } else if (one.is_number()) {
+    CHECK(other.get<double>() == doctest::Approx((is_time ? 3 : 1) * one.get<double>()).epsilon(1e-9));
+  } else {
+    CHECK(one == other);
+  }
 }
 
 }  // namespace
@@ -198,6 +236,18 @@ TEST_CASE("idle causes are compared as time and as share of all device time") {
   CHECK(comparison.causes[0] == CauseError{IdleCause::kTransferQueue, 10, 10, 10.0 / 50, 10.0 / 90});
 }
 
+TEST_CASE("a run that takes no time has no share of idle time") {
+  Timeline nothing = run(10, 20);
+  nothing.makespan = nothing.step_time = 0;
+  for (Span& span : nothing.spans) span.start = span.end = 0;
+  for (DeviceSummary& device : nothing.devices) device.idle_causes = {};
+  Timeline measured = run(10, 20);
+  measured.devices[0].idle_causes[static_cast<std::size_t>(IdleCause::kDrain)] = 7;
+  const Comparison comparison = compare(nothing, measured);
+  REQUIRE(!comparison.causes.empty());
+  for (const CauseError& error : comparison.causes) CHECK(error.predicted_share == 0);
+}
+
 TEST_CASE("shares of idle time are of the devices of which is known what they did") {
   Timeline measured = run(10, 60);
   DeviceSummary unknown;
@@ -252,6 +302,17 @@ TEST_CASE("an error of noise alone passes the bound of the model, and is told ap
   const auto json = nlohmann::json::parse(comparison_to_json(comparison));
   CHECK(json.at("split").at("noise_ns") == -30);
   CHECK(json.at("split").at("parts").at(0).at("largest").at(0).at("action") == "0F2");
+}
+
+TEST_CASE("where nothing splits the error of a step, all of it is the model's") {
+  Comparison comparison;
+  comparison.step_time_ns.error = 0.25;
+  CHECK(comparison.model_error() == 0.25);
+  comparison.split = ErrorSplit{};
+  CHECK(comparison.model_error() == 0.25);
+  comparison.split->measured_ns = 50;
+  comparison.split->model_ns = -5;
+  CHECK(comparison.model_error() == doctest::Approx(-0.1));
 }
 
 TEST_CASE("more noise than its bound is no answer, of one run and of several that spread") {
@@ -320,6 +381,29 @@ TEST_CASE("an exact memory comparison fails when one side knows no memory") {
   measured.devices[0].peak_memory_bytes = 0;
   measured.devices[0].peak_memory_by_class = {};
   CHECK(compare(run(10, 20), measured, {.memory_exact = true}).verdict == Verdict::kFail);
+}
+
+TEST_CASE("two runs that both take three times as long differ by the same errors, and by three times the time") {
+  for (const std::string_view name : {"1f1b", "zb-h1", "interleaved", "gpipe"}) {
+    for (const Ticks comm : {0, 30}) {
+      CAPTURE(name);
+      CAPTURE(comm);
+      const CompareOptions options{.max_error = 0.01, .most_offenders = 100};
+      const auto document = [&](Ticks scale) {
+        const Timeline measured = scaled_run(name, scale, true, comm);
+        return nlohmann::json::parse(
+            comparison_to_json(compare(scaled_run(name, scale, false, comm), measured, options)));
+      };
+      nlohmann::json one = document(1);
+      nlohmann::json three = document(3);
+      CHECK(!one.at("offenders").empty());
+      CHECK(!one.at("idle_causes").empty());
+      CHECK(one.at("findings").size() == three.at("findings").size());
+      one.erase("findings");
+      three.erase("findings");
+      check_thirds(one, three, false);
+    }
+  }
 }
 
 TEST_CASE("two schedules compare by figures and totals, without action by action errors") {

@@ -66,6 +66,11 @@ TEST_CASE("configurations measured in another order than predicted are found, cl
   REQUIRE(wrong.findings.size() == 1);
   CHECK(wrong.findings[0] ==
         "order: fast p2 m4 is predicted 10.00 % slower than slow p2 m4, and measured 9.09 % faster");
+  const Ranking turned = rank_runs(Pairs{{slow, fast}, {fast, slow}});
+  CHECK(turned.findings ==
+        std::vector<std::string>{
+            "order: fast p2 m4 is predicted 10.00 % slower than slow p2 m4, and measured 9.09 % faster"});
+  CHECK(rank_runs(Pairs{{slow, slow}, {fast, fast}}).findings.empty());
   CHECK(rank_runs(Pairs{{fast, near}, {near, fast}}).compared == 0);
   Timeline longer = slow;
   longer.num_microbatches *= 2;

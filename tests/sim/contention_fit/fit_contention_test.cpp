@@ -119,6 +119,64 @@ TEST_CASE("the fit recovers exactly what made the runs when there is no noise") 
   CHECK(fit.error_alone > 0.02);
 }
 
+TEST_CASE("runs that take three times as long show the same slowdowns and a clock that lags three times as long") {
+  Contention contention = truth();
+  contention.message_share = 0.1;
+  const std::vector<Timeline> runs = measured_runs(contended_machine(contention, 0.005));
+  std::vector<Timeline> longer = runs;
+  for (Timeline& timeline : longer) {
+    for (Span& span : timeline.spans) {
+      span.start *= 3;
+      span.end *= 3;
+    }
+    timeline.makespan *= 3;
+    timeline.step_time *= 3;
+  }
+  const ContentionFit one = fit_contention(runs, {.resamples = 5});
+  const ContentionFit three = fit_contention(longer, {.resamples = 5});
+  CHECK(three.actions == one.actions);
+  CHECK(three.left_out == one.left_out);
+  CHECK(three.unknown.size() == one.unknown.size());
+  CHECK(three.error_alone == doctest::Approx(one.error_alone).epsilon(1e-4));
+  CHECK(three.error_fitted == doctest::Approx(one.error_fitted).epsilon(1e-3));
+  const auto check_same = [](const Estimate& a, const Estimate& b) {
+    CHECK(std::abs(a.value - b.value) < 1e-4);
+    CHECK(std::abs(a.low - b.low) < 1e-4);
+    CHECK(std::abs(a.high - b.high) < 1e-4);
+  };
+  REQUIRE(three.gammas.size() == one.gammas.size());
+  for (std::size_t at = 0; at < one.gammas.size(); ++at) {
+    CHECK(three.gammas[at].of == one.gammas[at].of);
+    CHECK(three.gammas[at].by == one.gammas[at].by);
+    CHECK(three.gammas[at].others == one.gammas[at].others);
+    CHECK(three.gammas[at].exposure == doctest::Approx(one.gammas[at].exposure));
+    check_same(three.gammas[at].gamma, one.gammas[at].gamma);
+  }
+  REQUIRE(three.slowdowns.size() == one.slowdowns.size());
+  for (std::size_t at = 0; at < one.slowdowns.size(); ++at)
+    check_same(three.slowdowns[at].share, one.slowdowns[at].share);
+  REQUIRE(three.alone.size() == one.alone.size());
+  for (std::size_t at = 0; at < one.alone.size(); ++at) {
+    CHECK(three.alone[at].median_ns == doctest::Approx(3 * one.alone[at].median_ns));
+    CHECK(three.alone[at].count == one.alone[at].count);
+  }
+}
+
+TEST_CASE("a point that applied for exactly as long as is asked is fitted, and for less it is not") {
+  const std::vector<Timeline> runs = measured_runs(contended_machine(truth(), 0));
+  const ContentionFit all = fit_contention(runs, {.resamples = 0});
+  REQUIRE(!all.gammas.empty());
+  const FittedGamma rare = *std::ranges::min_element(all.gammas, {}, &FittedGamma::exposure);
+  const auto fits = [&](double least) {
+    const ContentionFit fit = fit_contention(runs, {.least_exposure = least, .resamples = 0});
+    return std::ranges::any_of(fit.gammas, [&](const FittedGamma& one) {
+      return one.of == rare.of && one.by == rare.by && one.others == rare.others;
+    });
+  };
+  CHECK(fits(rare.exposure));
+  CHECK_FALSE(fits(std::nextafter(rare.exposure, 1e9)));
+}
+
 TEST_CASE("with 1 % noise the fit recovers the curves within 0.012, most of them inside their intervals") {
   const Cluster cluster = contended_machine(truth(), 0.01);
   const ContentionFit fit = fit_contention(measured_runs(cluster), {.resamples = 60});

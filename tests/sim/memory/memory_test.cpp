@@ -10,6 +10,7 @@
 #include "schedules/catalogue/registry.hpp"
 #include "schedules/document/schedule_io.hpp"
 #include "schedules/lowering/lower.hpp"
+#include "sim/run_program.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -280,6 +281,43 @@ TEST_CASE("§8.2: the memory curve starts with what is resident and has a point 
   CHECK(bytes_at(MemoryClass::kWorkspace, 50) == 2);
   CHECK(bytes_at(MemoryClass::kKeptForWeightGrad, 70) == 0);
   for (std::size_t i = 1; i < points.size(); ++i) CHECK(points[i - 1].time() <= points[i].time());
+}
+
+TEST_CASE("§8.4: an output whose send is not over is in memory at every moment, however long messages take") {
+  int waiting = 0;
+  for (const double bytes_per_s : {1e9, 1e8, 2e7}) {
+    Cluster cluster = two_devices();
+    cluster.intra_node.bytes_per_s = bytes_per_s;
+    cluster.finish();
+    for (const char* name : {"1f1b", "gpipe", "zb-h1"}) {
+      for (const TransferMode mode : {TransferMode::kBuffered, TransferMode::kFifo, TransferMode::kRendezvous}) {
+        CAPTURE(name);
+        CAPTURE(bytes_per_s);
+        const Program program = lower(schedule(name, 2, 4), two_stages(), &cluster);
+        const ProgramIndex indexed(program);
+        const RunTimes times = run_program(indexed, {.transfers = mode});
+        for (const std::int32_t device : {0, 1}) {
+          std::vector<MemoryPoint> points;
+          MemoryModel(program).append_curve(DeviceId{device}, times, points);
+          std::int64_t held = 0;
+          for (std::size_t at = 0; at < points.size(); ++at) {
+            if (points[at].cls() == MemoryClass::kTransfer) held = points[at].bytes();
+            const Ticks now = points[at].time();
+            if (at + 1 < points.size() && points[at + 1].time() == now) continue;
+            std::int64_t unsent = 0;
+            for (std::uint32_t t = 0; t < program.transfers.size(); ++t) {
+              const Transfer& transfer = program.transfers[t];
+              const bool here = program.channels[transfer.channel].from == DeviceId{device};
+              if (here && times.end[transfer.producer] <= now && now < times.sent(t)) unsent += transfer.bytes;
+            }
+            CHECK(held >= unsent);
+            waiting += unsent > 0 ? 1 : 0;
+          }
+        }
+      }
+    }
+  }
+  CHECK(waiting > 20);
 }
 
 TEST_SUITE_END();

@@ -163,15 +163,25 @@ std::vector<Ticks> least_of_device(const BlockProblem& problem, const std::vecto
 TEST_CASE("bounds of orders are the largest of work, kinds, memory and stash times time, each from its own words") {
   std::mt19937 random(51);
   int by_memory = 0;
-  for (int round = 0; round < 150; ++round) {
+  int by_stash_time = 0;
+  for (int round = 0; round < 600; ++round) {
     CAPTURE(round);
     BlockProblem problem = drawn_problem(random, round % 2 == 0);
+    if (round % 3 == 2) {  // slow messages, and room for one to three microbatches
+      problem.limits.assign(problem.limits.size(), 0);
+      for (WorkBlock& block : problem.blocks) {
+        problem.limits[static_cast<std::size_t>(block.devices[0])] += std::max<std::int64_t>(0, block.stash);
+        for (WorkBlock::Input& input : block.inputs) input.delay += in_range(random, 0, 40);
+      }
+      for (std::int64_t& limit : problem.limits) limit += in_range(random, 0, 2 * limit);
+    }
     if (round % 5 == 4) problem.limits[0] = std::numeric_limits<std::int64_t>::max() / 4;
     const std::int64_t m = in_range(random, 1, 9);
     const auto on = blocks_by_device(problem);
     Ticks bound = least_by_windows(problem, m);
     LargestRate rate;
     Ticks chain = 0;
+    Ticks stash_time = 0;
     for (std::int32_t b = 0; b < problem.size(); ++b) {
       const auto at = static_cast<std::size_t>(b);
       CHECK(heads_of(problem)[at] == before_start(problem, b));
@@ -190,7 +200,8 @@ TEST_CASE("bounds of orders are the largest of work, kinds, memory and stash tim
       rate.tell(least[1], 1);
       if (problem.limits[d] > 1000) continue;
       if (const auto kept = stash_time_of(problem, on[d]); kept && *kept > 0) {
-        bound = std::max(bound, least[0] + (m * *kept + problem.limits[d] - 1) / problem.limits[d] + least[2]);
+        stash_time =
+            std::max(stash_time, least[0] + (m * *kept + problem.limits[d] - 1) / problem.limits[d] + least[2]);
         rate.tell(*kept, problem.limits[d]);
       }
       for (const MemoryRound& one : rounds_of_device(problem, on[d], problem.limits[d])) {
@@ -208,11 +219,14 @@ TEST_CASE("bounds of orders are the largest of work, kinds, memory and stash tim
       CHECK(std::tuple(found[k].takes, found[k].frees, found[k].apart, found[k].round) ==
             std::tuple(rounds[k].takes, rounds[k].frees, rounds[k].apart, rounds[k].round));
     }
+    by_stash_time += stash_time > bound ? 1 : 0;
+    bound = std::max(bound, stash_time);
     CHECK(least_makespan(problem, m) == bound);
     CHECK(rate.is(least_rate(problem)));
     by_memory += bound > without_memory ? 1 : 0;
   }
   CHECK(by_memory > 10);
+  CHECK(by_stash_time > 3);
 }
 
 namespace {

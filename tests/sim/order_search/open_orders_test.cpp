@@ -141,6 +141,15 @@ TEST_CASE("lists that cannot be a part of an order are refused with device and a
         "open");
 }
 
+TEST_CASE("where nothing can move, join or part, no order but the first is simulated") {
+  const Schedule alone = generate("1f1b", {.num_devices = 1, .num_microbatches = 1});
+  OrderRun run{.costs = abstract_costs("F=1,B=2,FB=2.5", "", {.num_stages = 1})};
+  int simulated = 0;
+  run.fits = [&](const Timeline&) { return ++simulated > 0; };
+  CHECK(improve_order(alone, run, 300, 1).makespan == 3 * kOpenMs);
+  CHECK(simulated == 1);
+}
+
 TEST_CASE("pairs are moved, joined and parted, and never get worse") {
   const std::string overlap = "let warmup = min(2*(p-1-d)+1, m)\nwarmup: F0\nm-warmup: (F0;B0)\nwarmup: B0\n";
   const Schedule start = schedule_from_rules(overlap, "a.rules", {.num_devices = 4, .num_microbatches = 8});

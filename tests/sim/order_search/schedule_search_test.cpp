@@ -70,12 +70,57 @@ TEST_CASE("a search is never worse than the catalogue, and no order is below its
       CAPTURE(times);
       const ScheduleSearchAnswer answer = search_schedules(small_search(4, 6, limit, times));
       REQUIRE(!answer.orders.empty());
-      CHECK(std::ranges::is_sorted(answer.orders, {}, [](const SearchedOrder& o) { return o.timeline.makespan; }));
+      CHECK(std::ranges::is_sorted(answer.orders, {}, &SearchedOrder::makespan_ns));
       CHECK(answer.families.size() == 6);
       for (const SearchedOrder& order : answer.orders) {
         CAPTURE(order.name);
         CHECK(validate(order.schedule).empty());
         CHECK(order.timeline.makespan >= order.bound);
+      }
+    }
+  }
+}
+
+TEST_CASE("with all times three times as long a search does the same, and finds the same orders three times as long") {
+  for (const double limit : {0.0, 3.0}) {
+    for (const auto& [one, three] :
+         {std::pair("F=1,I=1,W=1", "F=3,I=3,W=3"), std::pair("F=2,I=3,W=1,comm=1", "F=6,I=9,W=3,comm=3"),
+          std::pair("F=1,B=2,FB=2.5", "F=3,B=6,FB=7.5")}) {
+      CAPTURE(limit);
+      CAPTURE(one);
+      ScheduleSearch search = small_search(3, 6, limit, one);
+      search.simulations = 120;
+      search.nodes = 500;
+      ScheduleSearch longer = small_search(3, 6, limit, three);
+      longer.simulations = search.simulations;
+      longer.nodes = search.nodes;
+      const ScheduleSearchAnswer found = search_schedules(search);
+      const ScheduleSearchAnswer same = search_schedules(longer);
+      CHECK(same.nodes == found.nodes);
+      CHECK(same.simulations == found.simulations);
+      CHECK(same.catalogue_fits == found.catalogue_fits);
+      REQUIRE(same.orders.size() == found.orders.size());
+      for (std::size_t at = 0; at < found.orders.size(); ++at) {
+        CAPTURE(found.orders[at].name);
+        CHECK(same.orders[at].name == found.orders[at].name);
+        CHECK(same.orders[at].schedule.devices == found.orders[at].schedule.devices);
+        CHECK(same.orders[at].makespan_ns() == doctest::Approx(3 * found.orders[at].makespan_ns()));
+        CHECK((same.orders[at].timeline.makespan == same.orders[at].bound) ==
+              (found.orders[at].timeline.makespan == found.orders[at].bound));
+        if (at > 0) CHECK(found.orders[at - 1].makespan_ns() <= found.orders[at].makespan_ns());
+      }
+      REQUIRE(same.families.size() == found.families.size());
+      for (std::size_t at = 0; at < found.families.size(); ++at) {
+        const SearchedFamily& family = found.families[at];
+        CAPTURE(family.name);
+        CHECK(same.families[at].bound == 3 * family.bound);
+        CHECK(same.families[at].tree_ended == family.tree_ended);
+        CHECK(same.families[at].rate.per_microbatch() == doctest::Approx(3 * family.rate.per_microbatch()));
+        REQUIRE(same.families[at].periods.size() == family.periods.size());
+        for (std::size_t period = 0; period < family.periods.size(); ++period) {
+          CHECK(same.families[at].periods[period].period == 3 * family.periods[period].period);
+          CHECK(same.families[at].periods[period].bound == 3 * family.periods[period].bound);
+        }
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/plan_search/plan_kinds.hpp"
+#include "sim/plan_search/tight_plans.hpp"
 
 TEST_SUITE_BEGIN("sim");
 
@@ -55,6 +56,38 @@ TEST_CASE("plans that waste devices or take twenty times the step are on no fron
   CHECK_FALSE(shows(shown, 4100));    // more than four times the device-seconds
   CHECK(shows(shown, 19'000));        // on a sixteenth of the devices
   CHECK_FALSE(shows(shown, 21'000));  // on one device, but nobody waits for it
+}
+
+TEST_CASE(
+    "plans that may not fit stand behind the best that is sure to, or before it where they do; slower ones nowhere") {
+  const auto answer_of = [](const std::vector<ScoredPlan>& plans, std::int64_t simulated) {
+    PlanAnswer answer;
+    answer.best = answer.front = plans;
+    answer.simulated = simulated;
+    answer.seeded = simulated / 10;
+    return answer;
+  };
+  const PlanAnswer sure = answer_of({scored(1000, 500, 8), scored(2000, 400, 8)}, 30);
+  const auto steps_of = [](const std::vector<ScoredPlan>& plans) {
+    std::vector<std::int64_t> steps;
+    for (const ScoredPlan& plan : plans) steps.push_back(plan.step_ns);
+    return steps;
+  };
+  using Steps = std::vector<std::int64_t>;
+  for (const bool fits : {false, true}) {
+    const auto verdict = [&](const ScoredPlan&) { return fits; };
+    const PlanAnswer both = with_expected(sure, answer_of({scored(900, 800, 8)}, 50), verdict);
+    CHECK(steps_of(both.best) == (fits ? Steps{900, 1000, 2000} : Steps{1000, 900, 2000}));
+    CHECK(steps_of(both.front) == Steps{900, 1000, 2000});
+    CHECK(both.simulated == 80);
+    CHECK(both.seeded == 8);
+    CHECK(steps_of(with_expected(sure, answer_of({scored(1000, 300, 8)}, 1), verdict).best) == Steps{1000, 2000});
+    CHECK(steps_of(with_expected(sure, answer_of({}, 1), verdict).best) == Steps{1000, 2000});
+    const PlanAnswer expected = with_expected(answer_of({}, 30), answer_of({scored(900, 800, 8)}, 50), verdict);
+    CHECK(steps_of(expected.best) == Steps{900});
+    CHECK(expected.simulated == 80);
+    CHECK(expected.seeded == 8);
+  }
 }
 
 TEST_CASE("of any plans, those shown are not beaten by a hundredth, and everything left out has a reason") {

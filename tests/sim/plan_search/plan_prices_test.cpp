@@ -12,6 +12,7 @@
 #include "sim/plan_search/plan_front.hpp"
 #include "sim/plan_search/plan_search.hpp"
 #include "sim/plan_search/prices/job_pricing.hpp"
+#include "sim/plan_search/prices/layer_prices.hpp"
 #include "tests/support/profiled_network.hpp"
 
 TEST_SUITE_BEGIN("plan search");
@@ -51,6 +52,38 @@ PlanAnswer priced_answer(const Cluster& cluster) {
 }
 
 }  // namespace
+
+TEST_CASE("stages with the longest passes come first, and of equal ones those before") {
+  const std::vector<StageTimes> stages{{.f = 1, .b = 2, .i = 1, .w = 1},
+                                       {.f = 2, .b = 9, .i = 1, .w = 2},
+                                       {.f = 3, .b = 2, .i = 8, .w = 8},
+                                       {.f = 1, .b = 2, .i = 1, .w = 1}};
+  CHECK(most_loaded(stages, 9) == std::vector<std::size_t>{1, 2, 0, 3});
+  CHECK(most_loaded(stages, 3) == std::vector<std::size_t>{1, 2, 0});
+  CHECK(most_loaded({}, 3).empty());
+}
+
+TEST_CASE("a pass without its communication is shorter by what of it shows, and hides no more") {
+  StageCosts costs;
+  costs.times = {{.f = 100, .b = 200, .i = 120, .w = 80, .r = 100}, {.f = 100, .b = 200, .i = 120, .w = 80, .r = 3}};
+  for (StageTimes& times : costs.times) {
+    times.f_comm = {.all = 9, .shown = 7};
+    times.b_comm = {.all = 20, .shown = 11};
+    times.i_comm = {.all = 20, .shown = 13};
+    times.w_comm = {.all = 20, .shown = 17};
+  }
+  hide_communication(costs);
+  for (const StageTimes& times : costs.times) {
+    CHECK(times.f == 93);
+    CHECK(times.b == 189);
+    CHECK(times.i == 107);
+    CHECK(times.w == 63);
+    CHECK(times.f_comm.all + times.b_comm.all + times.i_comm.all + times.w_comm.all == 0);
+    CHECK(times.f_comm.shown + times.b_comm.shown + times.i_comm.shown + times.w_comm.shown == 0);
+  }
+  CHECK(costs.times[0].r == 93);
+  CHECK(costs.times[1].r == 0);
+}
 
 TEST_CASE("a plan costs what its own devices cost for as long as it takes") {
   const PlanAnswer answer = priced_answer(unlike_prices());

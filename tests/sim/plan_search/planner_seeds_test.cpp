@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <stdexcept>
 
 #include "models/ground/error.hpp"
 #include "models/import/published_network.hpp"
@@ -181,7 +183,15 @@ TEST_CASE("near a plan with replicated stages a shorter step is found: holders m
   LayerGraph graph = random_layers(2, 6);
   for (LayerNode& node : graph.nodes) node.parameter_bytes = node.output_bytes = 1000;
   const Network network = network_of(graph);
-  const PlanJob job = job_on(network, small_cluster(1, 4), 24);
+  PlanJob job = job_on(network, small_cluster(1, 4), 24);
+  // No plan with an empty stage is asked for.
+  job.price = [price = job.price](const Parallelism& parallelism, const Partition& partition, std::int32_t places,
+                                  const StageChoices& choices) {
+    if (std::ranges::adjacent_find(partition.bounds, std::greater_equal{}) != partition.bounds.end()) {
+      throw std::logic_error("a stage without layers");
+    }
+    return price(parallelism, partition, places, choices);
+  };
   const PipelinePlan poor{.parallelism = Parallelism{.microbatch_size = network.samples},
                           .places = 4,
                           .microbatches = 24,

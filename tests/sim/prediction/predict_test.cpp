@@ -71,6 +71,17 @@ TEST_CASE("where backwards go first GPipe's lists keep no more than 1F1B's, and 
   CHECK(first.devices[3].busy == ideal.devices[3].busy);
 }
 
+TEST_CASE("what is ready runs in the order of the lists, where all forwards come first, or backwards first") {
+  const Schedule listed = schedule_on_four("gpipe", 16);
+  const auto forwards_in_front = [&](OrderRule rule) {
+    const std::vector<Action> first = expand(decide_order(prepared(listed), rule).run.schedule.devices[0]);
+    return std::ranges::find(first, Op::kB, &Action::op) - first.begin();
+  };
+  CHECK(forwards_in_front(OrderRule::kReady) == 16);
+  // The first one is there after 4 forwards, 3 backwards and 6 messages.
+  CHECK(forwards_in_front(OrderRule::kBackwardFirst) < 16);
+}
+
 TEST_CASE("a schedule with a policy of its own takes no rule beside it, and its policy decides its lists") {
   const Schedule listed = schedule_on_four("1f1b");
   std::string text = schedule_to_json(listed);

@@ -44,6 +44,10 @@ TEST_CASE("other orders, split backwards, several stages and orders with message
     ++repeat.end;
   }
   CHECK(single_class_of(lowered) == SingleClass::kNone);
+  Schedule decided = generate("1f1b", {.num_devices = 4, .num_microbatches = 8});
+  decided.policy.emplace();
+  for (DeviceList& list : decided.devices) list = {};
+  CHECK(single_class_of(decided) == SingleClass::kNone);
 }
 
 TEST_SUITE_END();

@@ -159,6 +159,29 @@ TEST_CASE("schedules of many jobs are no longer than any simple rule, and not fa
   CHECK(again.best.makespan_ns == answer.best.makespan_ns);
 }
 
+TEST_CASE("jobs that take three times as long get the same devices for three times the time, by the same search") {
+  std::mt19937 random(8);
+  for (const std::size_t count : {5, 20}) {
+    const JobProblem one = drawn(random, 2, 4, count);
+    JobProblem three = one;
+    for (DeviceJob& job : three.jobs) {
+      for (JobChoice& choice : job.choices) choice.time_ns *= 3;
+    }
+    const JobEffort effort{.tries = 300, .most_states = 500};
+    const JobAnswer short_answer = schedule_jobs(one, effort);
+    const JobAnswer long_answer = schedule_jobs(three, effort);
+    CHECK(long_answer.best.makespan_ns == 3 * short_answer.best.makespan_ns);
+    CHECK(long_answer.states == short_answer.states);
+    for (std::size_t job = 0; job < count; ++job) {
+      CHECK(long_answer.best.places[job].devices == short_answer.best.places[job].devices);
+      CHECK(long_answer.best.places[job].start_ns == 3 * short_answer.best.places[job].start_ns);
+    }
+    for (std::size_t rule = 0; rule < 3; ++rule) {
+      CHECK(long_answer.simple[rule].schedule.makespan_ns == 3 * short_answer.simple[rule].schedule.makespan_ns);
+    }
+  }
+}
+
 TEST_CASE("simple rules: all devices in turn, equal shares, and devices to whom they save most") {
   const JobProblem problem = jobs_on(1, 4, {{{1, 100}, {2, 60}, {4, 40}}, {{1, 90}, {2, 80}, {4, 70}}});
   const JobAnswer answer = schedule_jobs(problem);
@@ -167,6 +190,32 @@ TEST_CASE("simple rules: all devices in turn, equal shares, and devices to whom 
   // Of the two devices that are left the first job gets one (40 less); two more are not there, so the second gets one.
   CHECK(answer.simple[2].schedule.makespan_ns == 80);
   CHECK(answer.best.makespan_ns == 80);
+}
+
+TEST_CASE("without a search jobs also get the choice that takes the least time of devices") {
+  // On two devices each: 8, two at a time. No simple rule gives that.
+  const std::vector<JobChoice> choices{{1, 10}, {2, 4}, {4, 3}};
+  const JobAnswer answer = schedule_jobs(jobs_on(1, 4, {choices, choices, choices}), {.tries = 0, .most_states = 0});
+  for (const SimpleJobRule& rule : answer.simple) CHECK(rule.schedule.makespan_ns > 8);
+  CHECK(answer.best.makespan_ns == 8);
+}
+
+TEST_CASE("the exact search opens no more states than there are shares of jobs among two devices") {
+  for (const std::int64_t count : {6, 8, 9}) {
+    Rows rows;
+    std::int64_t shares = 1;
+    for (std::int64_t job = 0; job < count; ++job) {
+      rows.push_back({{1, 100 + 3 * job}});
+      shares *= 3;  // begun on one of them, or left
+    }
+    const JobProblem problem = jobs_on(1, 2, rows);
+    JobSchedule long_one;
+    long_one.makespan_ns = 10'000;
+    const ExactJobs exact = exact_jobs(problem, long_one, 10'000'000);
+    CAPTURE(count);
+    CHECK(exact.complete);
+    CHECK(exact.states <= count * shares);
+  }
 }
 
 TEST_CASE("choices that cost more devices and no less time are left out") {

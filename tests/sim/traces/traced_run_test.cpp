@@ -235,6 +235,16 @@ TEST_CASE("ranges whose names only begin like those of GPipe's passes are no pas
   }
 }
 
+TEST_CASE("stages that send nothing are counted by their work: two on one rank are two") {
+  const TraceFile file = testing::trace_of(0, 1,
+                                           {{"PP:0F0", "user_annotation", 0, 100},
+                                            {"PP:1F0", "user_annotation", 100, 150},
+                                            {"PP:1B0", "user_annotation", 150, 300},
+                                            {"PP:0B0", "user_annotation", 300, 500}});
+  CHECK(rank_run(read_kineto(file.bytes, file.name).at(0)).stages == 2);
+  CHECK(read_traced_run({file}).timeline().makespan == 500'000);
+}
+
 TEST_CASE("clocks that no offset can align are refused") {
   std::vector<TraceFile> files = small_run();
   // The message arrives at 150, but B's gradient is there long before stage 1 has computed it.

@@ -107,6 +107,30 @@ std::vector<std::vector<std::int32_t>> all_holders(std::int32_t places, std::siz
 
 }  // namespace
 
+TEST_CASE("a stage needs room for its weights, the stash of one microbatch and its messages to both sides, to a byte") {
+  int tried = 0;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const ShortJob made = short_job(seed, 1, 3);
+    if (made.job.num_layers != 3) continue;  // then each is a stage
+    LayerPrices prices = prices_of(made.job);
+    std::int64_t needed = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::int64_t in = k > 0 ? prices.memory[k - 1].output_bytes : 0;
+      const std::int64_t out = k < 2 ? prices.memory[k].output_bytes : 0;
+      needed = std::max(needed, prices.held_bytes[k] + prices.kept_bytes[k] + in + out);
+    }
+    const auto bound = [&](std::int64_t room) {
+      prices.usable_bytes.assign(3, room);
+      return cuts_bound(prices, 3, made.job.batch, StagePlacing::kLinear);
+    };
+    CHECK(bound(needed) == bound(0));  // 0: no limit
+    CHECK(bound(needed - 1) > bound(0));
+    ++tried;
+  }
+  CHECK(tried > 3);
+}
+
 TEST_CASE("no schedule of the catalogue on any cut and order that fits takes less than its setup's bounds") {
   int fitting = 0;
   int stronger = 0;

@@ -228,14 +228,13 @@ TEST_CASE("the traded bound is the largest of all prices of time, room and links
 TEST_CASE("sums over layers know their room, their messages and rings, and what a faster place makes of work") {
   std::mt19937 random(38);
   LayerPrices prices = drawn_prices(random, 3, 4, 2, 100);
-  prices.near = {.latency_ns = 5, .bytes_per_s = 2e9};
-  prices.far = {.latency_ns = 7, .bytes_per_s = 5e8};
+  prices.near = {.latency_ns = 50, .bytes_per_s = 2e8};
+  prices.far = {.latency_ns = 70, .bytes_per_s = 5e7};
   prices.usable_bytes = {50, 90, 70, 60};
-  prices.ticks_per_ns = 10;
   const LayerSums sums(prices, 3);
   CHECK(sums.layers() == 3);
   CHECK(sums.room_bytes == 90);
-  // 100 bytes: 50 ns and 5 ns inside a node, 200 ns and 7 ns between; two ticks for rounding.
+  // 100 bytes: 500 ns and 50 ns inside a node, 2000 ns and 70 ns between; two for rounding.
   CHECK(sums.message(100, false).all == 548);
   CHECK(sums.message(100, false).sending == 498);
   CHECK(sums.message(100, true).all == 2068);

@@ -30,7 +30,6 @@ using Places = std::vector<std::vector<std::vector<DeviceId>>>;
 PricedStages drawn_stages(std::mt19937& random, std::size_t stages, std::int32_t devices, bool alike) {
   const auto draw = [&](std::int64_t low, std::int64_t high) { return drawn_number(random, low, high); };
   PricedStages priced;
-  priced.costs.base.ticks_per_ns = 2;
   for (std::size_t s = 0; s < stages; ++s) {
     priced.costs.times.push_back(
         {.f = draw(3, 30), .b = draw(6, 50), .i = draw(3, 30), .w = draw(3, 30), .u = draw(2, 9)});
@@ -46,8 +45,8 @@ PricedStages drawn_stages(std::mt19937& random, std::size_t stages, std::int32_t
     priced.pipeline.devices.push_back(device);
   }
   priced.pipeline.devices_per_node = devices / 2;
-  priced.pipeline.intra_node = {.latency_ns = draw(0, 4), .bytes_per_s = 4e9};
-  priced.pipeline.inter_node = {.latency_ns = draw(4, 9), .bytes_per_s = 1e9};
+  priced.pipeline.intra_node = {.latency_ns = draw(0, 4), .bytes_per_s = 2e9};
+  priced.pipeline.inter_node = {.latency_ns = draw(4, 9), .bytes_per_s = 5e8};
   priced.pipeline.finish();
   return priced;
 }
@@ -67,8 +66,8 @@ std::pair<Ticks, Ticks> message_of(const PricedStages& priced, DeviceId from, De
   if (from == to) return {0, 0};
   if (priced.costs.comm) return {*priced.costs.comm, 0};
   const Route route = priced.pipeline.route(from, to);
-  const auto sending = static_cast<Ticks>(std::floor(static_cast<double>(bytes) / route.bytes_per_s * 1e9 * 2));
-  return {sending + 2 * route.latency_ns, sending};
+  const auto sending = static_cast<Ticks>(std::floor(static_cast<double>(bytes) / route.bytes_per_s * 1e9));
+  return {sending + route.latency_ns, sending};
 }
 
 /// The words of `placement_bound`, device by device.
@@ -300,9 +299,9 @@ TEST_CASE("the bound of copies is the slowest copy's, with the ring in which its
         const double speed = speed_at(priced, placement[k][s].front());
         const std::int64_t bytes =
             std::max<std::int64_t>(0, priced.costs.memory[s].gradient_bytes - (round % 4 == 2 ? 5 : 0));
-        // Two steps of half the bytes between the nodes of the two holders, in half nanoseconds.
-        const double step = static_cast<double>(priced.pipeline.inter_node.latency_ns) + static_cast<double>(bytes) / 2;
-        auto ring = static_cast<Ticks>(std::floor(2 * 2 * step)) - 1;
+        // Two steps of half the bytes between the nodes of the two holders, two nanoseconds a byte.
+        const double step = static_cast<double>(priced.pipeline.inter_node.latency_ns) + static_cast<double>(bytes);
+        auto ring = static_cast<Ticks>(std::floor(2 * step)) - 1;
         if (times.all_reduce > 0) ring = times.all_reduce;
         const Ticks passes = at_least(times.f, speed, 1) + at_least(backward_of(times), speed, 2);
         bound = std::max(bound, before + shares[k] * passes + std::max<Ticks>(0, ring) + at_least(times.u, speed, 1));

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -74,6 +76,48 @@ std::vector<TraceFile> with_profiler_steps(std::vector<Json> ranks, double begin
 
 }  // namespace
 
+TEST_CASE("a real trace whose clocks run three times as fast tells the same run, three times as long") {
+  for (const char* run : {"zb-h1", "dualpipev", "example-1f1b"}) {
+    CAPTURE(run);
+    const std::size_t count = run == std::string("example-1f1b") ? 3 : 4;
+    std::vector<TraceFile> longer = testing::real_run(run, count);
+    std::optional<std::int64_t> first_base;
+    for (TraceFile& file : longer) {
+      Json rank = Json::parse(testing::unpacked(file));
+      for (Json& event : rank["traceEvents"]) {
+        for (const char* key : {"ts", "dur"}) {
+          if (event.contains(key)) event[key] = 3 * event[key].get<double>();
+        }
+      }
+      // Events count from the base: what ranks' bases differ by is three times as long, too.
+      const auto base = rank.value("baseTimeNanoseconds", std::int64_t{0});
+      if (!first_base) first_base = base;
+      if (base != 0) rank["baseTimeNanoseconds"] = *first_base + 3 * (base - *first_base);
+      file.bytes = rank.dump();
+    }
+    const TracedRun one = read_traced_run(testing::real_run(run, count));
+    const TracedRun three = read_traced_run(longer);
+    const auto is_third = [](Ticks is, Ticks of) { return std::abs(3 * is - of) < 3'000; };
+    REQUIRE(three.steps.size() == one.steps.size());
+    for (std::size_t step = 0; step < one.steps.size(); ++step) {
+      CHECK(is_third(one.step_ns[step], three.step_ns[step]));
+      REQUIRE(three.steps[step].spans.size() == one.steps[step].spans.size());
+      for (std::size_t at = 0; at < one.steps[step].spans.size(); ++at) {
+        CHECK(three.steps[step].spans[at].action == one.steps[step].spans[at].action);
+        CHECK(is_third(one.steps[step].spans[at].start, three.steps[step].spans[at].start));
+        CHECK(is_third(one.steps[step].spans[at].end, three.steps[step].spans[at].end));
+      }
+      for (std::size_t device = 0; device < one.steps[step].devices.size(); ++device) {
+        const DeviceSummary& shown = one.steps[step].devices[device];
+        CHECK(is_third(shown.busy, three.steps[step].devices[device].busy));
+        for (std::size_t cause = 0; cause < shown.idle_causes.size(); ++cause) {
+          CHECK(is_third(shown.idle_causes[cause], three.steps[step].devices[device].idle_causes[cause]));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a real trace that begins in the middle of a step loses that step, and says so") {
   const TracedRun whole = read_traced_run(testing::real_run("zb-h1"));
   for (const char* run : {"zb-h1", "dualpipev"}) {
@@ -129,6 +173,26 @@ TEST_CASE("a trace that lost an action in the middle of a step is refused: no cu
   events.erase(lost);
   const std::string message = testing::error_message([&] { read_traced_run(cut_run(ranks, -kEver, kEver)); });
   CHECK(message.starts_with("rank2: 2I3 occurs 1 times, but other actions 2 times; expected whole steps"));
+}
+
+TEST_CASE("a trace that begins behind a receive, before the forward that takes it, lost only that message") {
+  RankRun run;
+  run.file = "cut";
+  for (int step = 0; step < 3; ++step) {
+    const std::int64_t at = 100 * step;
+    const auto action = [](Op op) { return Action{.stage = StageId{1}, .microbatch = MicrobatchId{0}, .op = op}; };
+    if (step > 0) run.messages.push_back({action(Op::kRecvF), step - 1, at, at, at + 5});
+    run.work.push_back({action(Op::kF), step, at + 10, at + 10, at + 20});
+    run.work.push_back({action(Op::kB), step, at + 30, at + 30, at + 50});
+  }
+  std::vector<RankRun> runs{run};
+  keep_whole_steps(runs);
+  REQUIRE(runs.front().left_out.size() == 1);
+  CHECK(runs.front().left_out.front() ==
+        "The traces begin in the middle of a step (cut), which is left out: 2 whole steps are read.");
+  CHECK(runs.front().steps == 2);
+  CHECK(runs.front().work.size() == 4);
+  CHECK(runs.front().messages.size() == 2);
 }
 
 TEST_CASE("of several traces that were cut the first one that shows it is named") {
