@@ -1,5 +1,8 @@
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "models/ground/disk.hpp"
 #include "models/ground/error.hpp"
@@ -9,6 +12,7 @@
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/progress.hpp"
 #include "tools/training/demo_run.hpp"
+#include "tools/training/train_arguments.hpp"
 #include "tools/training/training.hpp"
 
 namespace plumb {
@@ -20,18 +24,26 @@ struct DemoArguments {
   std::optional<std::int64_t> microbatches;
   std::optional<std::int64_t> updates;
   std::optional<std::int64_t> rounds;
+  std::optional<std::int64_t> devices;
+  std::string clock{kClockNames[static_cast<std::size_t>(DemoPlan{}.clock)]};
 
   bool parse(const CommandLine& arguments) {
     OptionTable parser(
         "demo [options]",
         "Measures a small transformer on this machine, predicts four schedules, trains with each of them on\n"
-        "two threads, and compares the predictions with the measurements.");
+        "four devices, and compares the predictions with the measurements.");
     constexpr std::int64_t kMost = 10'000;
+    constexpr std::int64_t kMostThreads = 64;
     parser.text("output,o", directory, "DIR", "folder for the report and all figures (default: plumbline-demo)")
         .text("network", network, "NAME|FILE", "model (default: gpt-mini)")
         .whole("microbatches,m", microbatches, {1, kMost}, "microbatches per update (default: 8)")
+        .whole("devices,p", devices, {1, kMostThreads}, "devices, one thread each (default: 4)")
         .whole("updates", updates, {1, kMost}, "updates per run (default: 12)")
-        .whole("rounds", rounds, {1, kMost}, "runs per schedule (default: 5)");
+        .whole("rounds", rounds, {1, kMost}, "runs per schedule (default: 3)")
+        .text("clock", clock, "KIND",
+              "processor: the processor time of each device's thread; wall: real time, for a free processor per device "
+              "(default: processor)")
+        .words(kClockNames);
     return parse_command_line(parser, arguments);
   }
 
@@ -41,6 +53,8 @@ struct DemoArguments {
     plan.microbatches = microbatches.value_or(plan.microbatches);
     plan.updates = updates.value_or(plan.updates);
     plan.rounds = rounds.value_or(plan.rounds);
+    plan.devices = static_cast<std::int32_t>(devices.value_or(plan.devices));
+    plan.clock = enumerator<ClockKind>(kClockNames, "clock", clock);
     return plan;
   }
 };

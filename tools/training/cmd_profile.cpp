@@ -122,6 +122,10 @@ Measurement measure(const ProfileArguments& arguments) {
   options.optimizer = arguments.model.optimizer_options();
   options.numbers = arguments.model.number_type();
   options.backend = arguments.model.backend;
+  options.clock = arguments.model.clock_kind();
+  if (arguments.contention && options.clock == ClockKind::kProcessor) {
+    throw Error("--contention: devices that really work at once disturb each other, expected --clock wall with it");
+  }
   const Backend& chosen = backend(options.backend);
   options.streams = arguments.streams.options(chosen, usual_executor(chosen));
   options.crowded = !arguments.calm;

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/cluster/cluster_io.hpp"
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/ground/text_stream.hpp"
@@ -95,9 +96,10 @@ Network stand_in() {
   return network;
 }
 
-void refuse_with_others(const PaceArguments& given) {
+void refuse_with_others(const PaceArguments& given, ClockKind clock) {
   const std::string why = ": applies to runs with given times, expected --backend paced with it";
-  const std::array<std::pair<bool, const char*>, 6> options{{{!given.cluster.empty(), "--cluster"},
+  const bool gives_links = clock == ClockKind::kProcessor;
+  const std::array<std::pair<bool, const char*>, 6> options{{{!given.cluster.empty() && !gives_links, "--cluster"},
                                                              {!given.rules.runtime.empty(), "--runtime"},
                                                              {given.rules.transfers.has_value(), "--transfers"},
                                                              {given.rules.receives.has_value(), "--receives"},
@@ -127,7 +129,8 @@ bool knows_no_network(const CostArguments& costs) {
 void PaceArguments::add_to(OptionTable& parser) {
   parser.group("Runs with given times (back end paced)")
       .text("cluster", cluster, "NAME|FILE",
-            "devices and links: with --network instead of --cost, the times that actions take there")
+            "devices and links: with --network instead of --cost, the times that actions take there; with --clock "
+            "processor, the links that messages and reductions take")
       .real("dilation", dilation, {1e-6, 1e6},
             "real time for given time: at 10 a forward of 1 ms takes 10 ms, and counts as 1 ms (default: 1)");
   add_messages_to(parser, rules);
@@ -135,7 +138,7 @@ void PaceArguments::add_to(OptionTable& parser) {
 
 void PaceArguments::complete(CostArguments& costs, TrainArguments& training) const {
   ModelArguments& model = training.model;
-  if (!backend(model.backend).paced) return refuse_with_others(*this);
+  if (!backend(model.backend).paced) return refuse_with_others(*this, model.clock_kind());
   refuse_arithmetic(training);
   costs.cluster = cluster;
   if (knows_no_network(costs)) {
@@ -339,7 +342,8 @@ std::string validation_text(const TrainResult& result) {
 struct Prepared {
   std::unique_ptr<const TrainingData> data;
   std::optional<nccl::Library> links;
-  PricedPipeline given;  ///< of a paced run
+  PricedPipeline given;        ///< of a paced run
+  std::optional<Cluster> own;  ///< whose links a run by processor time has
   TrainOptions options;
 };
 
@@ -351,6 +355,9 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
   if (command.is_paced()) {
     prepared.given = price(load_costs(command.costs), schedule);
     command.pace.apply(prepared.given, schedule, options);
+  }
+  if (!command.is_paced() && !command.pace.cluster.empty()) {
+    options.execution.cluster = &prepared.own.emplace(load_cluster(command.pace.cluster));
   }
   prepared.data = command.training.model.load_data(options.model.network);
   options.data = prepared.data.get();

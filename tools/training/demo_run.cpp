@@ -117,7 +117,7 @@ namespace {
 constexpr double kMostError = 0.05;
 constexpr double kMostLost = 0.02;
 
-/// A device is a core here and runs one pass at a time.
+/// A device runs one pass at a time.
 Schedule demo_schedule(const DemoPlan& plan, const std::string& name) {
   ScheduleParams params{.num_devices = plan.devices, .num_microbatches = plan.microbatches, .updates = plan.updates};
   if (schedule_named(name).has_option("timing")) params.options["timing"] = "1f1b";
@@ -149,6 +149,7 @@ ProfileOptions profile_options(const DemoPlan& plan, const Network& network, con
   options.partition = balanced_partition(relative_layer_times(network, options.shape), plan.devices);
   options.data = &data;
   options.microbatches = plan.microbatches;
+  options.clock = plan.clock;
   return options;
 }
 
@@ -159,6 +160,7 @@ TrainResult train_once(const ProfileOptions& profiled, const Schedule& schedule)
   options.schedule = schedule;
   options.model.shape = profiled.shape;
   options.data = profiled.data;
+  options.execution.clock = profiled.clock;
   return train(options);
 }
 
@@ -238,12 +240,13 @@ std::string verdict_words(const Comparison& comparison) {
   return "not as predicted";
 }
 
-std::string rounds_text(const DemoRun& run) {
+std::string rounds_text(const DemoPlan& plan, const DemoRun& run) {
   const auto [least, most] = std::ranges::minmax(run.lost);
   const std::size_t dropped = run.lost.size() - run.rounds.size();
   std::string text = std::to_string(run.lost.size()) + (run.lost.size() == 1 ? " round" : " rounds") +
                      " of measuring the stages and training; ";
   text += dropped == 0 ? "all of them count" : std::to_string(dropped) + " left out as the most disturbed";
+  if (plan.clock == ClockKind::kProcessor) return text + ". The time that other programs took is in none of them.\n";
   text += ". Other programs took an estimated " + (least < most ? table_share(least) + " to " : "") +
           table_share(most) + " of the time";
   const bool busy = std::ranges::any_of(run.rounds, [&](std::size_t round) { return run.lost[round] > kMostLost; });
@@ -291,7 +294,7 @@ std::string short_answer(const DemoRun& run) {
 constexpr const char* kDemoWords =
     "error = model + noise. model: how far the prediction is from what is usual in the runs: between median and\n"
     "mean of like actions and messages. noise: how far this run is from that, because other programs and the system\n"
-    "interrupt it; no prediction can know that. A schedule is as predicted when the model's part is at most 5 %; when "
+    "disturb it; no prediction can know that. A schedule is as predicted when the model's part is at most 5 %; when "
     "it\n"
     "is more, there is no answer as long as the runs of the same schedule differ among themselves by more than 5 %.\n";
 
@@ -304,6 +307,7 @@ DemoRun demo_run(const DemoPlan& plan, Progress& progress) {
   for (const std::string& name : plan.schedules) schedules.push_back(demo_schedule(plan, name));
   DemoRun run;
   std::vector<DemoRound> rounds = measure_rounds(plan, options, schedules, progress, run);
+  if (plan.clock == ClockKind::kProcessor) std::ranges::fill(run.lost, 0);
   run.rounds = calm_rounds(run.lost, kMostLost);
   StageProfiler profiler(options);
   for (const std::size_t round : run.rounds) profiler.add(rounds[round].profiler);
@@ -341,10 +345,11 @@ std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
                    bytes_text(most_memory(result.predicted)), bytes_text(most_memory(result.measured[result.median])),
                    fixed_text(result.first_loss, 2) + " -> " + fixed_text(result.last_loss, 2)});
   }
-  std::string text = plan.network + " on " + std::to_string(plan.devices) + " devices, " +
-                     std::to_string(plan.microbatches) + " microbatches per update, " + std::to_string(plan.updates) +
-                     " updates, " + std::to_string(plan.rounds) + " runs each\n\n";
-  text += table.to_string() + "\n" + kDemoWords + rounds_text(run) + "\n" + short_answer(run);
+  std::string text = plan.network + " on " + std::to_string(plan.devices) + " devices" +
+                     std::string(clock_words(plan.clock)) + ", " + std::to_string(plan.microbatches) +
+                     " microbatches per update, " + std::to_string(plan.updates) + " updates, " +
+                     std::to_string(plan.rounds) + " runs each\n\n";
+  text += table.to_string() + "\n" + kDemoWords + rounds_text(plan, run) + "\n" + short_answer(run);
   for (const DemoResult& result : run.results) {
     if (result.comparison.verdict != Verdict::kFail) continue;
     for (const std::string& finding : result.comparison.findings) text += result.schedule + ": " + finding + "\n";
@@ -353,10 +358,10 @@ std::string demo_text(const DemoPlan& plan, const DemoRun& run) {
 }
 
 std::string demo_page(const DemoPlan& plan, const DemoRun& run) {
-  HtmlReport report{
-      .title = "Plumbline demo: predicted and measured",
-      .note = plan.network + ", trained on " + std::to_string(plan.devices) + " threads. " + rounds_text(run),
-      .sections = {}};
+  HtmlReport report{.title = "Plumbline demo: predicted and measured",
+                    .note = plan.network + ", trained on " + std::to_string(plan.devices) + " devices" +
+                            std::string(clock_words(plan.clock)) + ". " + rounds_text(plan, run),
+                    .sections = {}};
   for (const DemoResult& result : run.results) {
     report.sections.push_back({.title = result.schedule,
                                .note = {},

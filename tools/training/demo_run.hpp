@@ -10,6 +10,7 @@
 #include "sim/comparison/compare.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/terminal/progress.hpp"
+#include "trainer/ground/device_clock.hpp"
 
 namespace plumb {
 
@@ -53,10 +54,11 @@ std::vector<std::size_t> calm_rounds(const std::vector<double>& lost, double mos
 struct DemoPlan {
   std::vector<std::string> schedules{"gpipe", "1f1b", "zb-h1", "pipemare"};
   std::string network = "gpt-mini";
-  std::int32_t devices = 2;
+  std::int32_t devices = 4;
+  ClockKind clock = ClockKind::kProcessor;
   std::int64_t microbatches = 8;  ///< per update
   std::int64_t updates = 12;      ///< of every run
-  std::int64_t rounds = 5;        ///< runs of every schedule; rounds take turns, so that slow moments hit all alike
+  std::int64_t rounds = 3;        ///< runs of every schedule; rounds take turns, so that slow moments hit all alike
 };
 
 /// One schedule of the demo.
@@ -78,9 +80,9 @@ struct DemoRun {
   std::vector<std::size_t> rounds;  ///< those that count
 };
 
-/// Alternates rounds of profiling and of training with every schedule, leaves out those that were disturbed, then
-/// predicts from the profile of the others and compares. The rounds alternate because the speed of the machine drifts:
-/// so profile and training see the same drift.
+/// Alternates rounds of profiling and of training with every schedule, leaves out those that were disturbed (by the
+/// wall clock), then predicts from the profile of the others and compares. The rounds alternate because the speed of
+/// the machine drifts: so profile and training see the same drift.
 DemoRun demo_run(const DemoPlan& plan, Progress& progress);
 
 /// The table that ends the demo, and what it means.

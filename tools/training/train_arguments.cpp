@@ -263,6 +263,10 @@ void ModelArguments::add_to(OptionTable& parser) {
              "image models: shift each image by up to this many pixels and mirror it at random (default: off)")
       .text("backend", backend, "NAME", "back end, see `plumbline version` (default: cpu)")
       .brief()
+      .text("clock", clock, "KIND",
+            "wall: real time; processor: every device by the processor time that its thread uses, as if it had a "
+            "processor of its own (default: wall)")
+      .words(kClockNames)
       .text(
           "partition", partition, "HOW",
           "how layers are split into stages: balanced by their FLOPs and bytes, equal (as many blocks in each), finest "
@@ -300,6 +304,8 @@ OptimizerOptions ModelArguments::optimizer_options() const {
   options.weight_decay = weight_decay.value_or(options.weight_decay);
   return options;
 }
+
+ClockKind ModelArguments::clock_kind() const { return enumerator<ClockKind>(kClockNames, "clock", clock); }
 
 NumberType ModelArguments::number_type() const {
   return enumerator<NumberType>(kNumberNames, "type of numbers", numbers);
@@ -378,6 +384,7 @@ TrainOptions TrainArguments::options(std::int32_t num_stages, std::int64_t steps
       .every = model.evaluate_every.value_or(0), .samples = evaluate_samples.value_or(0), .on_evaluation = {}};
   options.model.numbers = model.number_type();
   options.execution.backend = model.backend;
+  options.execution.clock = model.clock_kind();
   options.execution.executor = executor.empty() ? std::string(usual_executor(backend(model.backend))) : executor;
   options.execution.streams = streams.options(backend(options.execution.backend), options.execution.executor);
   return options;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "models/import/load_network.hpp"
 #include "tools/options/job_arguments.hpp"
 #include "tools/options/option_table.hpp"
+#include "trainer/ground/device_clock.hpp"
 #include "trainer/plan/train_options.hpp"
 #include "trainer/run/translate.hpp"
 #include "trainer/stages/backend.hpp"
@@ -74,11 +76,15 @@ struct StreamArguments {
   void check(const Backend& backend, std::string_view executor) const;
 };
 
+/// What `--clock` takes, in the order of ClockKind.
+inline constexpr std::array<std::string_view, 2> kClockNames{"wall", "processor"};
+
 /// Options for the model and the data to train on, shared by `train` and `profile`.
 struct ModelArguments {
   std::string network;
   std::string data;
   std::string backend = "cpu";
+  std::string clock = "wall";
   std::string partition;
   std::optional<std::int64_t> samples;
   std::optional<std::int64_t> evaluate_every;  ///< a tenth of a text is then held out
@@ -100,6 +106,7 @@ struct ModelArguments {
   /// The stages that `--partition` asks for, by default with equal work. Throws `Error` for more than there are layers.
   Partition cut(const Network& of, std::int32_t num_stages) const;
   /// Throw `Error` for unknown names, with the nearest one.
+  ClockKind clock_kind() const;
   OptimizerOptions optimizer_options() const;
   NumberType number_type() const;
   /// The data to train on: a file or a generator, of the kind that the network reads. Generated images are as large as

@@ -21,10 +21,10 @@ UpdateDecision DeviceWorker::decision(std::span<const std::uint32_t> known, std:
   for (const std::uint32_t holder : known) {
     const bool unknown = holder == ValidationPlan::kNobody;
     squared.push_back(unknown ? std::vector<double>()
-                              : norms_from(outputs_.transport.published(holder, update)).squared);
+                              : norms_from(outputs_.transport.published(holder, update, device_)).squared);
   }
   const GradientClip clip{plan_.options.optimization.clip_norm, plan_.options.optimization.clip_scope};
-  const double scale = norms_from(outputs_.transport.published(own, update)).scale;
+  const double scale = norms_from(outputs_.transport.published(own, update, device_)).scale;
   return decide(clip, scale, squared, index(plan_.program.holders[own].stage));
 }
 

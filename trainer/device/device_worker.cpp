@@ -117,6 +117,7 @@ void DeviceWorker::prepare() {
 void DeviceWorker::step() {
   const InstrIndex first = position_;
   const InstrIndex unit_end = plan_.unit_end(first);
+  const DeviceClock::Spell spell(outputs_.clock, true);
   if (must_rerun()) rerun_forwards();
   const auto each = [&](void (DeviceWorker::*part)(InstrIndex)) {
     for (InstrIndex at = first; at < unit_end; ++at) (this->*part)(at);
@@ -195,9 +196,10 @@ void DeviceWorker::await(InstrIndex at) {
     } else if (is_for_transfer(wait)) {
       continue;  // a LOAD is done when its instr is
     } else if (is_for_collective(wait)) {
-      outputs_.transport.await_reduced(collective_of(wait));
+      outputs_.transport.await_reduced(collective_of(wait), device_);
     } else {
-      outputs_.transport.await_instr(plan_.holder(wait.source).device, wait.source);
+      outputs_.transport.await_instr(plan_.holder(wait.source).device, wait.source, device_);
+      if (outputs_.clock.gives_times()) outputs_.clock.sleep_until(over_at(plan_.program, outputs_.times, wait));
     }
   }
 }

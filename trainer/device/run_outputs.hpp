@@ -2,7 +2,7 @@
 
 #include "sim/rules/run_times.hpp"
 #include "trainer/data/microbatch_cache.hpp"
-#include "trainer/ground/run_clock.hpp"
+#include "trainer/ground/device_clock.hpp"
 #include "trainer/transport/loss_log.hpp"
 #include "trainer/transport/transport.hpp"
 
@@ -12,7 +12,7 @@ class DeviceQueue;
 
 /// What the worker of a device writes to besides its own memory.
 struct RunOutputs {
-  const RunClock& clock;
+  DeviceClock& clock;  ///< of the device
   Transport& transport;
   RunTimes& times;  ///< every worker writes the entries of its own instrs, and of the messages it receives
   LossLog& losses;

@@ -88,8 +88,8 @@ class StreamRun::Port : public Transport {
   void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) override {
     run_.mailbox_.publish(holder, update, note);
   }
-  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override {
-    return run_.mailbox_.published(holder, update);
+  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update, DeviceId waiting) override {
+    return run_.mailbox_.published(holder, update, waiting);
   }
 
   void join(std::uint32_t collective, std::size_t member, Pieces part) override {
@@ -104,8 +104,8 @@ class StreamRun::Port : public Transport {
     run_.mailbox_.put_part(collective, member, std::move(bytes));
   }
 
-  void await_reduced(std::uint32_t collective) override {
-    if (by_host(collective)) return run_.mailbox_.await_reduced(collective);
+  void await_reduced(std::uint32_t collective, DeviceId waiting) override {
+    if (by_host(collective)) return run_.mailbox_.await_reduced(collective, waiting);
     run_.reductions_.await(collective, device_);
   }
 
@@ -123,7 +123,7 @@ class StreamRun::Port : public Transport {
     run_.passed_[index(device)].emplace_back(position, queue().done());
   }
 
-  void await_instr(DeviceId device, InstrIndex instr) override {
+  void await_instr(DeviceId device, InstrIndex instr, DeviceId) override {
     const auto& passed = run_.passed_[index(device)];
     const auto at = std::ranges::upper_bound(passed, instr, {}, &std::pair<InstrIndex, EventId>::first);
     if (at == passed.end()) throw std::logic_error("awaited by the only thread, but never done");

@@ -30,7 +30,7 @@ std::int64_t RunClock::steady_ns_at(Ticks moment) const {
   return origin_ns_ + static_cast<std::int64_t>(std::ceil(static_cast<double>(moment) / ticks_per_ns_));
 }
 
-void RunClock::sleep_until(Ticks moment) const {
+void RunClock::sleep_until(Ticks moment) {
   const std::int64_t deadline = steady_ns_at(moment);
   const std::int64_t wake = deadline - kTurningNs;
   if (wake > steady_ns()) {

@@ -7,11 +7,45 @@
 
 namespace plumb {
 
-/// Time since the run began, without its pauses, in ticks of the run's program. It does not run until it is resumed.
+/// What a device of a run reads its times from, in ticks of the run's program.
+class DeviceClock {
+ public:
+  virtual ~DeviceClock() = default;
+
+  virtual Ticks now() const = 0;
+  /// Returns when `now` is `moment` or later.
+  virtual void sleep_until(Ticks moment) = 0;
+  /// Whether messages and reductions take what the links of the program say, because the clock does not see how long
+  /// they really take.
+  virtual bool gives_times() const { return false; }
+
+  /// While it lives, the calling thread works for the device (`works`), or waits for others.
+  class Spell {
+   public:
+    Spell(DeviceClock& clock, bool works) : clock_(clock), before_(clock.set_working(works)) {}
+    Spell(const Spell&) = delete;
+    Spell& operator=(const Spell&) = delete;
+    ~Spell() { clock_.set_working(before_); }
+
+   private:
+    DeviceClock& clock_;
+    bool before_;
+  };
+
+ protected:
+  DeviceClock() = default;
+  DeviceClock(const DeviceClock&) = default;
+  DeviceClock& operator=(const DeviceClock&) = default;
+
+  /// Returns what was set before.
+  virtual bool set_working(bool /*works*/) { return true; }
+};
+
+/// Time since the run began, without its pauses. It does not run until it is resumed.
 ///
 /// Usually a tick is a nanosecond. The clock of a run whose times are given (`PaceOptions`) counts the ticks of their
 /// costs, and may be slower than real time by a factor, as in time-dilated emulation (Gupta et al., NSDI 2006).
-class RunClock {
+class RunClock final : public DeviceClock {
  public:
   explicit RunClock(double ticks_per_ns = 1) : ticks_per_ns_(ticks_per_ns) {}
 
@@ -21,11 +55,11 @@ class RunClock {
         .count();
   }
 
-  Ticks now() const;
+  Ticks now() const override;
   /// Returns the moment by `steady_ns`, rounded up.
   std::int64_t steady_ns_at(Ticks moment) const;
   /// Returns at `moment`, a few microseconds late at most on a processor that is free; at once when it is over.
-  void sleep_until(Ticks moment) const;
+  void sleep_until(Ticks moment) override;
 
   /// Goes back to 0, and does not run.
   void restart() { origin_ns_ = paused_at_ns_ = steady_ns(); }

@@ -38,14 +38,18 @@ class ProcessTransport : public Transport, private ProcessGroup::Sink {
     return mailbox_.take_again(transfer, slot);
   }
   void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) override;
-  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override {
-    return mailbox_.published(holder, update);
+  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update, DeviceId waiting) override {
+    return mailbox_.published(holder, update, waiting);
   }
   void join(std::uint32_t collective, std::size_t member, Pieces part) override;
-  void await_reduced(std::uint32_t collective) override { mailbox_.await_reduced(collective); }
+  void await_reduced(std::uint32_t collective, DeviceId waiting) override {
+    mailbox_.await_reduced(collective, waiting);
+  }
   void collect(std::uint32_t collective, Pieces sum) override { mailbox_.collect(collective, sum); }
   void passed(DeviceId device, InstrIndex position) override;
-  void await_instr(DeviceId device, InstrIndex instr) override { mailbox_.await_instr(device, instr); }
+  void await_instr(DeviceId device, InstrIndex instr, DeviceId waiting) override {
+    mailbox_.await_instr(device, instr, waiting);
+  }
 
   /// Tells `links` what other processes offer to the device of this one and post for it; and others, what it posts.
   void pace(PacedLinks& links);

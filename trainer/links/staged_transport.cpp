@@ -170,9 +170,9 @@ void StagedTransport::publish(std::uint32_t holder, std::int32_t update, std::sp
   setting_.between.publish(holder, update, note);
 }
 
-std::vector<std::byte> StagedTransport::published(std::uint32_t holder, std::int32_t update) {
+std::vector<std::byte> StagedTransport::published(std::uint32_t holder, std::int32_t update, DeviceId waiting) {
   flush();
-  return setting_.between.published(holder, update);
+  return setting_.between.published(holder, update, waiting);
 }
 
 void StagedTransport::join(std::uint32_t collective, std::size_t member, Pieces part) {
@@ -189,10 +189,10 @@ void StagedTransport::join(std::uint32_t collective, std::size_t member, Pieces 
   do_what_is_due();
 }
 
-void StagedTransport::await_reduced(std::uint32_t collective) {
+void StagedTransport::await_reduced(std::uint32_t collective, DeviceId waiting) {
   if (setting_.links != nullptr && setting_.links->reductions().await(collective)) return;
   look_until([&] { return setting_.mailbox.is_reduced(collective); });
-  setting_.between.await_reduced(collective);
+  setting_.between.await_reduced(collective, waiting);
 }
 
 void StagedTransport::collect(std::uint32_t collective, Pieces sum) {
@@ -210,9 +210,9 @@ void StagedTransport::passed(DeviceId device, InstrIndex position) {
   do_what_is_due();
 }
 
-void StagedTransport::await_instr(DeviceId device, InstrIndex instr) {
+void StagedTransport::await_instr(DeviceId device, InstrIndex instr, DeviceId waiting) {
   flush();
-  setting_.between.await_instr(device, instr);
+  setting_.between.await_instr(device, instr, waiting);
 }
 
 }  // namespace plumb

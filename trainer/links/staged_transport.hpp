@@ -50,12 +50,12 @@ class StagedTransport : public Transport {
   void await_again(std::uint32_t transfer) override;
   bool take_again(std::uint32_t transfer, std::span<std::byte> slot) override;
   void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) override;
-  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override;
+  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update, DeviceId waiting) override;
   void join(std::uint32_t collective, std::size_t member, Pieces part) override;
-  void await_reduced(std::uint32_t collective) override;
+  void await_reduced(std::uint32_t collective, DeviceId waiting) override;
   void collect(std::uint32_t collective, Pieces sum) override;
   void passed(DeviceId device, InstrIndex position) override;
-  void await_instr(DeviceId device, InstrIndex instr) override;
+  void await_instr(DeviceId device, InstrIndex instr, DeviceId waiting) override;
 
   /// The host waits for an event, and serves all other transfers meanwhile.
   void wait_for(EventId event);

@@ -29,7 +29,7 @@ std::vector<std::uint32_t> pairs_of(const std::vector<Channel>& channels) {
 
 }  // namespace
 
-PacedLinks::PacedLinks(const Program& program, TransferMode mode, const RunClock& clock, const Mailbox& mailbox)
+PacedLinks::PacedLinks(const Program& program, TransferMode mode, RunClock& clock, const Mailbox& mailbox)
     : program_(program),
       mode_(mode),
       clock_(clock),

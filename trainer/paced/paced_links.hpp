@@ -30,7 +30,7 @@ namespace plumb {
 class PacedLinks {
  public:
   /// All must outlive this. Waits end with `RunAborted` when `mailbox` was stopped.
-  PacedLinks(const Program& program, TransferMode mode, const RunClock& clock, const Mailbox& mailbox);
+  PacedLinks(const Program& program, TransferMode mode, RunClock& clock, const Mailbox& mailbox);
 
   /// The document starts again, or continues from a cut: messages across it have arrived.
   void restart(std::span<const InstrIndex> positions);
@@ -75,7 +75,7 @@ class PacedLinks {
 
   const Program& program_;
   TransferMode mode_;
-  const RunClock& clock_;
+  RunClock& clock_;
   const Mailbox& mailbox_;
   std::function<void(std::uint32_t, Ticks)> tell_post_;
   std::mutex mutex_;

@@ -15,7 +15,7 @@ namespace plumb {
 class PacedTransport : public Transport {
  public:
   /// All must outlive this. `mailbox`: where `inner` delivers.
-  PacedTransport(const RunPlan& plan, const RunClock& clock, Transport& inner, const Mailbox& mailbox)
+  PacedTransport(const RunPlan& plan, RunClock& clock, Transport& inner, const Mailbox& mailbox)
       : plan_(plan),
         clock_(clock),
         inner_(inner),
@@ -42,8 +42,8 @@ class PacedTransport : public Transport {
     inner_.await(transfer);
     return times;
   }
-  void await_reduced(std::uint32_t collective) override {
-    inner_.await_reduced(collective);
+  void await_reduced(std::uint32_t collective, DeviceId waiting) override {
+    inner_.await_reduced(collective, waiting);
     clock_.sleep_until(mailbox_.collective_ends()[collective] + plan_.program.collectives[collective].duration);
   }
 
@@ -61,17 +61,19 @@ class PacedTransport : public Transport {
   void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) override {
     inner_.publish(holder, update, note);
   }
-  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override {
-    return inner_.published(holder, update);
+  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update, DeviceId waiting) override {
+    return inner_.published(holder, update, waiting);
   }
   /// Joins without adding up, since nothing was computed: what counts is that all members have joined.
   void join(std::uint32_t collective, std::size_t member, Pieces) override { inner_.join(collective, member, {}); }
   void collect(std::uint32_t collective, Pieces) override { inner_.collect(collective, {}); }
-  void await_instr(DeviceId device, InstrIndex instr) override { inner_.await_instr(device, instr); }
+  void await_instr(DeviceId device, InstrIndex instr, DeviceId waiting) override {
+    inner_.await_instr(device, instr, waiting);
+  }
 
  private:
   const RunPlan& plan_;
-  const RunClock& clock_;
+  RunClock& clock_;
   Transport& inner_;
   const Mailbox& mailbox_;
   PacedLinks links_;

@@ -15,6 +15,7 @@
 #include "schedules/lowering/lower.hpp"
 #include "schedules/runnability/transfer_mode.hpp"
 #include "trainer/data/training_data.hpp"
+#include "trainer/ground/device_clock.hpp"
 #include "trainer/numbers/gradient_clip.hpp"
 #include "trainer/numbers/initial_weights.hpp"
 #include "trainer/numbers/learning_rate.hpp"
@@ -72,8 +73,11 @@ struct PaceOptions {
 
 /// Where the devices of the schedule run, and what connects them. Pointers must outlive the run.
 struct ExecutionOptions {
-  std::string backend = "cpu";        ///< name in the table of trainer/backends/backends.hpp
-  std::string executor = "threads";   ///< name in the table of trainer/executors/executor.hpp
+  std::string backend = "cpu";       ///< name in the table of trainer/backends/backends.hpp
+  std::string executor = "threads";  ///< name in the table of trainer/executors/executor.hpp
+  /// By kProcessor devices have the times that they would have with a processor each, however few there are; messages
+  /// and reductions take what `cluster` says. For executors that do the work in threads.
+  ClockKind clock = ClockKind::kWall;
   StreamOptions streams;              ///< for the executor `streams`
   ProcessGroup* processes = nullptr;  ///< one process per device; null: all devices are in this process
   /// Messages between processes go from GPU to GPU over this library's links; null: through the hosts.

@@ -30,6 +30,7 @@ Timeline measured_timeline_of(const ProfileOptions& options, const Schedule& sch
   train_options.model.numbers = options.numbers;
   train_options.execution.backend = options.backend;
   train_options.execution.executor = usual_executor(backend(options.backend));
+  train_options.execution.clock = options.clock;
   train_options.execution.streams = options.streams;
   train_options.observation.memory_curve = false;
   return train(train_options).timeline.value();

@@ -9,6 +9,7 @@
 #include "models/sources/profile.hpp"
 #include "models/stages/partition.hpp"
 #include "trainer/data/training_data.hpp"
+#include "trainer/ground/device_clock.hpp"
 #include "trainer/numbers/optimizer.hpp"
 #include "trainer/profile/profile_samples.hpp"
 #include "trainer/profile/profile_schedule.hpp"
@@ -27,6 +28,7 @@ struct ProfileOptions {
   OptimizerOptions optimizer;
   NumberType numbers = NumberType::kFloat32;
   std::string backend = "cpu";
+  ClockKind clock = ClockKind::kWall;  ///< as in `ExecutionOptions`
   StreamOptions streams;
   std::int64_t microbatches = 8;  ///< per update; and in flight where the stages are crowded
   std::int64_t updates = 3;       ///< measured, per round

@@ -88,9 +88,9 @@ Timeline measured_timeline(const RunPlan& plan, std::span<const DeviceReport> re
   Program program = plan.program;
   RunTimes times = run_times(program, reports);
   SimOptions rules;
-  if (plan.options.execution.pace) {
+  if (plan.options.execution.pace) rules.transfers = plan.options.execution.pace->transfers;
+  if (plan.options.execution.pace || plan.options.execution.clock == ClockKind::kProcessor) {
     times.sent_at.clear();  // who sends waits as long as the message is sent
-    rules.transfers = plan.options.execution.pace->transfers;
   }
   measure_collectives(program, times);
   Timeline timeline;

@@ -170,6 +170,24 @@ void check_pace(const RunPlan& plan, const Executor& executor) {
   if (!cycle.empty()) throw CannotRun(run + cycle);
 }
 
+/// The time of a processor is that of a thread which does all the work of a device; and a device knows no messages but
+/// its own, so it cannot share a link.
+void check_clock(const RunPlan& plan, const Executor& executor) {
+  if (plan.options.execution.clock != ClockKind::kProcessor) return;
+  const std::string run = "train '" + plan.options.schedule.name + "': the clock processor ";
+  if (executor.queues || plan.backend.only_streams) {
+    throw Error(run + "counts the time of threads, and streams do the work; expected the executor threads or serial");
+  }
+  if (plan.backend.paced) throw Error(run + "sees no given times; expected the clock wall with the back end paced");
+  if (plan.options.execution.processes != nullptr) {
+    throw Error(run + "is that of one process; expected all devices in it, or the clock wall");
+  }
+  const auto is_shared = [](const Channel& of) { return of.route.half_duplex || !of.route.shared.empty(); };
+  if (std::ranges::any_of(plan.program.channels, is_shared)) {
+    throw Error(run + "cannot divide a link between devices; expected links of each pair's own");
+  }
+}
+
 double ticks_per_ns(const RunPlan& plan) {
   if (!plan.options.execution.pace) return 1;
   return static_cast<double>(plan.program.base.ticks_per_ns) / plan.options.execution.pace->dilation;
@@ -223,13 +241,13 @@ TrainingRun::TrainingRun(const TrainOptions& options)
     : plan_(options),
       executor_(executor(options.execution.executor)),
       passes_(passes_of(plan_)),
-      clock_(ticks_per_ns(plan_)),
+      clocks_(options.execution.clock, plan_.program.num_devices, ticks_per_ns(plan_)),
       times_(empty_times(plan_.program)),
       losses_(options.schedule.per_update(StageId{0}), plan_.program.parts.most_slices(),
               passes_ * plan_.document_updates, options.observation.on_update),
       data_(*options.data, options.model.seed, 2 * static_cast<std::size_t>(plan_.program.num_stages) + 8),
       mailbox_(
-          plan_.program, clock_,
+          plan_.program, clocks_,
           [this](std::span<std::byte> sum, std::span<const std::byte> term) {
             plan_.backend.add(plan_.options.model.numbers, sum, term);
           },
@@ -238,13 +256,14 @@ TrainingRun::TrainingRun(const TrainOptions& options)
   check_processes(plan_, executor_);
   check_links(plan_, executor_);
   check_pace(plan_, executor_);
+  check_clock(plan_, executor_);
   check_room(plan_, own_device(options));
   if (processes() != nullptr) {
     between_processes_ = std::make_unique<ProcessTransport>(plan_, *processes(), mailbox_, losses_);
   }
   if (plan_.backend.paced) {
     Transport& inner = between_processes_ ? static_cast<Transport&>(*between_processes_) : mailbox_;
-    paced_ = std::make_unique<PacedTransport>(plan_, clock_, inner, mailbox_);
+    paced_ = std::make_unique<PacedTransport>(plan_, clocks_.wall(), inner, mailbox_);
     if (between_processes_) between_processes_->pace(paced_->links());
   }
   if (executor_.queues) streams_ = std::make_unique<StreamRun>(plan_, mailbox_, between_processes_.get());
@@ -291,7 +310,7 @@ RunOutputs TrainingRun::outputs_of(DeviceId device) {
   if (between_processes_) transport = between_processes_.get();
   if (paced_) transport = paced_.get();
   if (streams_) transport = &streams_->transport(device);
-  return {clock_, *transport, times_, losses_, data_, streams_ ? &streams_->queue(device) : nullptr};
+  return {clocks_.of(index(device)), *transport, times_, losses_, data_, streams_ ? &streams_->queue(device) : nullptr};
 }
 
 bool TrainingRun::is_here(std::int32_t device) const {
@@ -308,7 +327,7 @@ void TrainingRun::start_pass() {
   if (paced_) paced_->links().restart(positions_);
   if (streams_) streams_->restart({});
   whole_pass_ = true;
-  clock_.restart();
+  clocks_.restart();
 }
 
 void TrainingRun::next_pass() {
@@ -322,22 +341,22 @@ void TrainingRun::run_to(std::span<const InstrIndex> limits) {
 
 void TrainingRun::run_part(std::span<const InstrIndex> limits) {
   if (between_processes_) {
-    between_processes_->begin(clock_);
+    between_processes_->begin(clocks_.wall());
   } else {
-    clock_.resume();
+    clocks_.wall().resume();
   }
   if (paced_) paced_->links().begin();
   if (streams_) streams_->begin(positions_, limits);
   executor_.run({plan_.program, workers_, limits, mailbox_, streams_.get()});
   if (streams_) {
-    streams_->finish(clock_, times_, losses_);
+    streams_->finish(clocks_.wall(), times_, losses_);
     for (const auto& worker : workers_) {
       if (worker) worker->note_times();
     }
   }
   if (between_processes_) between_processes_->end();
   if (paced_) paced_->links().end(times_);
-  clock_.pause();
+  clocks_.wall().pause();
   positions_.assign(limits.begin(), limits.end());
 }
 
@@ -409,6 +428,7 @@ TrainResult TrainingRun::result() const {
   if (!whole_pass_) return result;
   result.timeline = measured_timeline(plan_, reports);
   if (streams_) result.timeline->machine = streams_->description();
+  result.timeline->machine += clock_words(plan_.options.execution.clock);
   return result;
 }
 

@@ -9,7 +9,7 @@
 #include "trainer/device/device_worker.hpp"
 #include "trainer/executors/executor.hpp"
 #include "trainer/executors/stream_run.hpp"
-#include "trainer/ground/run_clock.hpp"
+#include "trainer/ground/device_clock.hpp"
 #include "trainer/links/process_transport.hpp"
 #include "trainer/paced/paced_transport.hpp"
 #include "trainer/plan/run_plan.hpp"
@@ -79,7 +79,7 @@ class TrainingRun {
   std::int64_t passes_;
   std::int64_t pass_ = 0;
   bool whole_pass_ = true;  ///< the document under way was begun here, not in an earlier process
-  RunClock clock_;
+  RunClocks clocks_;
   RunTimes times_;
   LossLog losses_;
   MicrobatchCache data_;

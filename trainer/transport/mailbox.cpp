@@ -22,9 +22,9 @@ std::vector<std::byte> gathered(Pieces pieces) {
   return bytes;
 }
 
-Mailbox::Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait, std::optional<DeviceId> only)
+Mailbox::Mailbox(const Program& program, RunClocks& clocks, Add add, bool may_wait, std::optional<DeviceId> only)
     : program_(program),
-      clock_(clock),
+      clocks_(clocks),
       add_(std::move(add)),
       may_wait_(may_wait),
       only_(only),
@@ -33,7 +33,9 @@ Mailbox::Mailbox(const Program& program, const RunClock& clock, Add add, bool ma
 
 /// Sleeps until `ready` or `stop`. With one thread, nothing can come any more: what is not there is a mistake.
 template <class Ready>
-void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, const Ready& ready) {
+void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, DeviceId waiting,
+                   const Ready& ready) {
+  const DeviceClock::Spell spell(clock_of(waiting), false);
   if (!may_wait_ && !ready()) throw std::logic_error("awaited by the only thread, but never sent");
   changed.wait(lock, [&] { return stopped_ || ready(); });
   if (stopped_) throw RunAborted();
@@ -41,23 +43,36 @@ void Mailbox::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& 
 
 /// Lends the sender's blocks; they are copied only if the sender needs them before the receiver has come.
 void Mailbox::send(std::uint32_t transfer, std::span<Block> message) {
-  add(transfer, {.lent = message, .bytes = {}, .times = {.start = clock_.now()}});
+  const Ticks now = clock_of(channel(transfer).from).now();
+  add(transfer, {.lent = message, .bytes = {}, .times = times_on_link(transfer, now)});
+}
+
+/// A message that really takes its time is there when it comes in.
+TransferTimes Mailbox::times_on_link(std::uint32_t transfer, Ticks offered) {
+  if (!clocks_.gives_times()) return {offered, offered, offered};
+  const Route& route = channel(transfer).route;
+  Ticks& free_at = link_free_at_[program_.transfers[transfer].channel];
+  const Ticks start = std::max(offered, free_at);
+  const Ticks done = start + sending_time(program_.transfers[transfer].bytes, route, program_.base);
+  free_at = sent_at_[transfer] = done;
+  return {start, done, done + latency_time(route, program_.base)};
 }
 
 void Mailbox::put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start) {
-  add(transfer, {.lent = {}, .bytes = std::move(message), .times = {.start = start}});
+  const Ticks arrived = std::max(start, clocks_.wall().now());
+  add(transfer, {.lent = {}, .bytes = std::move(message), .times = {start, arrived, arrived}});
 }
 
 void Mailbox::add(std::uint32_t transfer, Letter letter) {
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
-  letter.times.done = letter.times.available = std::max(letter.times.start, clock_.now());
   box.letters.emplace(transfer, std::move(letter));
   box.arrived.notify_one();
 }
 
 /// Copies a message whose receiver has not come yet, so that the sender may free its blocks.
 void Mailbox::await_sent(std::uint32_t transfer) {
+  if (clocks_.gives_times()) clock_of(channel(transfer).from).sleep_until(sent_at_[transfer]);
   Box& box = box_of(transfer);
   const std::scoped_lock lock(box.mutex);
   const auto found = box.letters.find(transfer);
@@ -67,14 +82,19 @@ void Mailbox::await_sent(std::uint32_t transfer) {
 }
 
 TransferTimes Mailbox::await(std::uint32_t transfer) {
+  DeviceClock& clock = clock_of(receiver(transfer));
+  const Ticks begun = clock.now();
   Box& box = box_of(transfer);
   std::unique_lock lock(box.mutex);
-  auto found = box.letters.find(transfer);
-  if (found == box.letters.end()) {
-    wait(lock, box.arrived, [&] { return (found = box.letters.find(transfer)) != box.letters.end(); });
-    found->second.times.available = clock_.now();
+  auto found = box.letters.end();
+  wait(lock, box.arrived, receiver(transfer),
+       [&] { return (found = box.letters.find(transfer)) != box.letters.end(); });
+  TransferTimes& times = found->second.times;
+  if (times.available > begun) {
+    clock.sleep_until(times.available);
+    times.available = clock.now();
   }
-  return found->second.times;
+  return times;
 }
 
 bool Mailbox::has(std::uint32_t transfer) {
@@ -115,7 +135,9 @@ void Mailbox::send_again(std::uint32_t transfer, std::span<const std::byte> mess
   Letter& letter = box.letters[transfer];
   letter.lent = {};
   letter.bytes.assign(message.begin(), message.end());
-  letter.times.done = letter.times.available = clock_.now();
+  const TransferTimes again = times_on_link(transfer, clock_of(channel(transfer).from).now());
+  letter.times.done = again.done;
+  letter.times.available = again.available;
   box.again.insert(transfer);
   box.arrived.notify_one();
 }
@@ -123,7 +145,9 @@ void Mailbox::send_again(std::uint32_t transfer, std::span<const std::byte> mess
 void Mailbox::await_again(std::uint32_t transfer) {
   Box& box = box_of(transfer);
   std::unique_lock lock(box.mutex);
-  wait(lock, box.arrived, [&] { return box.again.contains(transfer); });
+  wait(lock, box.arrived, receiver(transfer), [&] { return box.again.contains(transfer); });
+  const auto letter = box.letters.find(transfer);  // none where the first message was the new one already
+  if (letter != box.letters.end()) clock_of(receiver(transfer)).sleep_until(letter->second.times.available);
   box.again.erase(transfer);
 }
 
@@ -138,15 +162,18 @@ bool Mailbox::take_again(std::uint32_t transfer, std::span<std::byte> slot) {
 
 void Mailbox::publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) {
   const std::scoped_lock lock(notes_mutex_);
-  notes_[{holder, update}].assign(note.begin(), note.end());
+  const Ticks now = clock_of(program_.holders[holder].device).now();
+  notes_[{holder, update}] = {{note.begin(), note.end()}, now};
   notes_.erase({holder, update - 3});
   noted_.notify_all();
 }
 
-std::vector<std::byte> Mailbox::published(std::uint32_t holder, std::int32_t update) {
+std::vector<std::byte> Mailbox::published(std::uint32_t holder, std::int32_t update, DeviceId waiting) {
   std::unique_lock lock(notes_mutex_);
-  wait(lock, noted_, [&] { return notes_.contains({holder, update}); });
-  return notes_.at({holder, update});
+  wait(lock, noted_, waiting, [&] { return notes_.contains({holder, update}); });
+  const Note& note = notes_.at({holder, update});
+  clock_of(waiting).sleep_until(note.moment);
+  return note.bytes;
 }
 
 void Mailbox::join(std::uint32_t collective, std::size_t member, Pieces part) {
@@ -154,9 +181,13 @@ void Mailbox::join(std::uint32_t collective, std::size_t member, Pieces part) {
 }
 
 /// Keeps the part until all are there, then adds them up in the order of the members: every run gives the same bits.
+/// Where clocks give times, the sum takes that of the collective, and not of the device whose thread adds it up.
 void Mailbox::put_part(std::uint32_t collective, std::size_t member, std::vector<std::byte> part) {
+  DeviceClock& clock = clock_of(device_at(program_.collectives[collective].members[member]));
+  const DeviceClock::Spell spell(clock, false);
   const std::scoped_lock lock(reductions_mutex_);
   Reduction& reduction = reductions_[collective];
+  reduction.last_joined = std::max(reduction.last_joined, clock.now());
   const std::size_t members = program_.collectives[collective].members.size();
   reduction.parts.resize(members);
   reduction.parts[member] = std::move(part);
@@ -164,14 +195,16 @@ void Mailbox::put_part(std::uint32_t collective, std::size_t member, std::vector
   reduction.sum = std::move(reduction.parts.front());
   for (std::size_t i = 1; i < members; ++i) add_(reduction.sum, reduction.parts[i]);
   reduction.parts.clear();
-  collective_ends_[collective] = clock_.now();
+  const Ticks given = clocks_.gives_times() ? program_.collectives[collective].duration : 0;
+  collective_ends_[collective] = std::max(reduction.last_joined, clock.now()) + given;
   reduced_.notify_all();
 }
 
-void Mailbox::await_reduced(std::uint32_t collective) {
+void Mailbox::await_reduced(std::uint32_t collective, DeviceId waiting) {
   std::unique_lock lock(reductions_mutex_);
   const std::size_t members = program_.collectives[collective].members.size();
-  wait(lock, reduced_, [&] { return reductions_[collective].joined == members; });
+  wait(lock, reduced_, waiting, [&] { return reductions_[collective].joined == members; });
+  clock_of(waiting).sleep_until(collective_ends_[collective]);
 }
 
 void Mailbox::collect(std::uint32_t collective, Pieces sum) {
@@ -189,9 +222,8 @@ void Mailbox::collect(std::uint32_t collective, Pieces sum) {
 /// Counts the members of this process.
 std::size_t Mailbox::collectors(std::uint32_t collective) const {
   const auto& members = program_.collectives[collective].members;
-  return static_cast<std::size_t>(std::ranges::count_if(members, [&](InstrIndex member) {
-    return is_here(program_.holders[program_.rows[program_.instrs[member].row].holder].device);
-  }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(members, [&](InstrIndex member) { return is_here(device_at(member)); }));
 }
 
 /// Counts the members of this process that have collected before `positions`: a wait for the collective is behind them.
@@ -213,10 +245,10 @@ void Mailbox::passed(DeviceId device, InstrIndex position) {
   box.progressed.notify_all();
 }
 
-void Mailbox::await_instr(DeviceId device, InstrIndex instr) {
+void Mailbox::await_instr(DeviceId device, InstrIndex instr, DeviceId waiting) {
   Box& box = boxes_[index(device)];
   std::unique_lock lock(box.mutex);
-  wait(lock, box.progressed, [&] { return instr < box.position; });
+  wait(lock, box.progressed, waiting, [&] { return instr < box.position; });
 }
 
 /// Wakes all waits. Each lock is taken, so that no device is between its look at `stopped_` and its sleep.
@@ -262,6 +294,9 @@ void Mailbox::restore(Contents contents, std::span<const InstrIndex> positions) 
     if (reduction.collected < collectors(collective)) reductions_.emplace(collective, std::move(reduction));
   }
   collective_ends_.assign(program_.collectives.size(), -1);
+  if (!clocks_.gives_times()) return;
+  link_free_at_.assign(program_.channels.size(), 0);
+  sent_at_.assign(program_.transfers.size(), 0);
 }
 
 }  // namespace plumb

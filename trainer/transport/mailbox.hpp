@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/ground/device_clock.hpp"
 #include "trainer/ground/run_aborted.hpp"
-#include "trainer/ground/run_clock.hpp"
 #include "trainer/transport/transport.hpp"
 
 namespace plumb {
@@ -26,14 +26,17 @@ std::vector<std::byte> gathered(Pieces pieces);
 /// A device that waits sleeps on a condition variable of its own, so 2 cores can run any number of devices. A message
 /// between threads is not copied: the receiver's blocks exchange their storage with the sender's. Other data in flight
 /// lives outside of the devices' arenas, like the buffers of a communication library.
+///
+/// Moments are those of the devices' clocks: what is sent carries the moment of its sender, and a wait ends at the
+/// later of that moment (and what the links take, where the clocks give it) and the waiting device's own.
 class Mailbox : public Transport {
  public:
   using Add = std::function<void(std::span<std::byte>, std::span<const std::byte>)>;
 
-  /// `program` and `clock` outlive this. `may_wait` false: everything awaited must be there already (one thread);
+  /// `program` and `clocks` outlive this. `may_wait` false: everything awaited must be there already (one thread);
   /// otherwise a missing message throws std::logic_error. `only`: the device that this process has, when it is one of
   /// several.
-  Mailbox(const Program& program, const RunClock& clock, Add add, bool may_wait, std::optional<DeviceId> only = {});
+  Mailbox(const Program& program, RunClocks& clocks, Add add, bool may_wait, std::optional<DeviceId> only = {});
 
   void send(std::uint32_t transfer, std::span<Block> message) override;
   void await_sent(std::uint32_t transfer) override;
@@ -43,12 +46,12 @@ class Mailbox : public Transport {
   void await_again(std::uint32_t transfer) override;
   bool take_again(std::uint32_t transfer, std::span<std::byte> slot) override;
   void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) override;
-  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) override;
+  std::vector<std::byte> published(std::uint32_t holder, std::int32_t update, DeviceId waiting) override;
   void join(std::uint32_t collective, std::size_t member, Pieces part) override;
-  void await_reduced(std::uint32_t collective) override;
+  void await_reduced(std::uint32_t collective, DeviceId waiting) override;
   void collect(std::uint32_t collective, Pieces sum) override;
   void passed(DeviceId device, InstrIndex position) override;
-  void await_instr(DeviceId device, InstrIndex instr) override;
+  void await_instr(DeviceId device, InstrIndex instr, DeviceId waiting) override;
 
   /// Delivers a message that was sent at `start`, perhaps by another process.
   void put(std::uint32_t transfer, std::vector<std::byte> message, Ticks start);
@@ -76,6 +79,7 @@ class Mailbox : public Transport {
     std::vector<std::byte> sum;                 ///< once all have joined
     std::size_t joined = 0;
     std::size_t collected = 0;
+    Ticks last_joined = 0;
   };
 
   /// Messages and reductions in flight to a device of this process at a checkpoint. Only while no device runs.
@@ -97,6 +101,10 @@ class Mailbox : public Transport {
 
     std::vector<std::byte> copy() const { return lent.empty() ? bytes : gathered(lent); }
   };
+  struct Note {
+    std::vector<std::byte> bytes;
+    Ticks moment = 0;
+  };
   /// What came in for one device, and how far it is.
   struct Box {
     mutable std::mutex mutex;
@@ -109,26 +117,36 @@ class Mailbox : public Transport {
 
   Box& box_of(std::uint32_t transfer) { return boxes_[index(receiver(transfer))]; }
   bool is_here(DeviceId device) const { return !only_ || *only_ == device; }
-  DeviceId receiver(std::uint32_t transfer) const { return program_.channels[program_.transfers[transfer].channel].to; }
+  const Channel& channel(std::uint32_t transfer) const {
+    return program_.channels[program_.transfers[transfer].channel];
+  }
+  DeviceId receiver(std::uint32_t transfer) const { return channel(transfer).to; }
+  DeviceId device_at(InstrIndex at) const {
+    return program_.holders[program_.rows[program_.instrs[at].row].holder].device;
+  }
+  DeviceClock& clock_of(DeviceId device) { return clocks_.of(index(device)); }
+  TransferTimes times_on_link(std::uint32_t transfer, Ticks offered);
   void add(std::uint32_t transfer, Letter letter);
   std::size_t collectors(std::uint32_t collective) const;
   std::size_t collected(std::uint32_t collective, std::span<const InstrIndex> positions) const;
   template <class Ready>
-  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, const Ready& ready);
+  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, DeviceId waiting, const Ready& ready);
 
   const Program& program_;
-  const RunClock& clock_;
+  RunClocks& clocks_;
   Add add_;
   bool may_wait_;
   std::optional<DeviceId> only_;
-  std::vector<Box> boxes_;  ///< by device
+  std::vector<Box> boxes_;           ///< by device
+  std::vector<Ticks> link_free_at_;  ///< by channel, where clocks give times: the end of its last message
+  std::vector<Ticks> sent_at_;       ///< by transfer, likewise: when its sender is done with it
   mutable std::mutex reductions_mutex_;
   std::condition_variable reduced_;
   std::map<std::uint32_t, Reduction> reductions_;  ///< by collective; only those under way
   std::vector<Ticks> collective_ends_;
   std::mutex notes_mutex_;
   std::condition_variable noted_;
-  std::map<std::pair<std::uint32_t, std::int32_t>, std::vector<std::byte>> notes_;  ///< by holder and update
+  std::map<std::pair<std::uint32_t, std::int32_t>, Note> notes_;  ///< by holder and update
   std::atomic<bool> stopped_ = false;
 };
 

@@ -15,7 +15,7 @@ namespace plumb {
 using Pieces = std::span<const std::span<std::byte>>;
 
 /// How the devices of a run exchange what a `Program` says: messages, reductions and bare edges. Thread-safe: every
-/// device calls from its own thread. Times are nanoseconds of the run's clock.
+/// device calls from its own thread. Times are those of the devices' clocks.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -44,12 +44,12 @@ class Transport {
   /// Publishes a small note about an update of a holder to all devices (the norms of its gradients).
   virtual void publish(std::uint32_t holder, std::int32_t update, std::span<const std::byte> note) = 0;
   /// Waits for the note of an update, and returns it. Only the notes of the last three updates of a holder are kept.
-  virtual std::vector<std::byte> published(std::uint32_t holder, std::int32_t update) = 0;
+  virtual std::vector<std::byte> published(std::uint32_t holder, std::int32_t update, DeviceId waiting) = 0;
 
   /// Gives the part of member `member` of `collective`.
   virtual void join(std::uint32_t collective, std::size_t member, Pieces part) = 0;
   /// Waits until all members have joined.
-  virtual void await_reduced(std::uint32_t collective) = 0;
+  virtual void await_reduced(std::uint32_t collective, DeviceId waiting) = 0;
   /// Writes the sum of the parts of an awaited collective to `sum`. Parts are added in the order of the members, so all
   /// members get the same bits. Every member collects once; `sum` may be the pieces that it gave as its part, or others
   /// of the same length.
@@ -60,7 +60,7 @@ class Transport {
   /// Says that a device has finished all its instrs before `position`.
   virtual void passed(DeviceId device, InstrIndex position) = 0;
   /// Waits until `device` has finished `instr`.
-  virtual void await_instr(DeviceId device, InstrIndex instr) = 0;
+  virtual void await_instr(DeviceId device, InstrIndex instr, DeviceId waiting) = 0;
 };
 
 }  // namespace plumb

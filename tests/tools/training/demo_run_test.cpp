@@ -66,7 +66,7 @@ bool says(const std::string& text, const std::string& words) { return text.find(
 TEST_CASE("on a busy machine a demo says how much of the error is the model's, and calls the schedule as predicted") {
   DemoRun run{.profile = {}, .results = {}, .lost = {0.3, 0.2, 0.4, 0.25, 0.5}, .rounds = {0, 1, 3}};
   run.results.push_back(result_of("1f1b", {interrupted(101'000, 1), interrupted(101'000, 4), interrupted(101'000, 6)}));
-  const std::string text = demo_text({.rounds = 5}, run);
+  const std::string text = demo_text({.clock = ClockKind::kWall, .rounds = 5}, run);
   CAPTURE(text);
   const std::string row = line_of(text, "1f1b");
   CHECK(says(row, "-20.6 %"));  // 0.8 against 1.008 ms
@@ -89,7 +89,7 @@ TEST_CASE(
   DemoRun run{.profile = {}, .results = {}, .lost = {0.01, 0.0, 0.0}, .rounds = {0, 1, 2}};
   run.results.push_back(result_of(
       "gpipe", {Durations(kForwards, 120'000), Durations(kForwards, 150'000), Durations(kForwards, 180'000)}));
-  const std::string text = demo_text({.rounds = 3}, run);
+  const std::string text = demo_text({.clock = ClockKind::kWall, .rounds = 3}, run);
   CAPTURE(text);
   CHECK(says(line_of(text, "gpipe"), "no answer: runs differ"));
   CHECK(says(line_of(text, "gpipe"), "40.0 %"));
@@ -110,6 +110,8 @@ TEST_CASE("runs that agree with each other and not with the prediction are not a
   CHECK(says(text, "  as predicted: 1f1b\n  not as predicted: zb-h1\n  the model is at most 20.0 % off in these\n"));
   CHECK(says(text, "zb-h1: step time: error -20.00 %, expected at most 5.00 %"));
   CHECK(says(text, "1 round of measuring"));
+  CHECK(says(text, "gpt-mini on 4 devices, each device by its own processor time, 8 microbatches"));
+  CHECK(says(text, "all of them count. The time that other programs took is in none of them.\n"));
 }
 
 TEST_SUITE_END();
