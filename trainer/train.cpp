@@ -33,6 +33,7 @@ void begin(TrainingRun& run, const TrainOptions& options, Checkpoints& checkpoin
   if (processes == nullptr || processes->is_first()) checkpoints.folder.emplace(checkpoint.directory);
   if (checkpoint.resume) {
     checkpoints.damaged = resume(run, checkpoint);
+    if (options.observation.on_resume) options.observation.on_resume(run.losses().means());
   } else if (newest_checkpoint(checkpoint.directory)) {
     throw Error(checkpoint.directory.string() +
                 ": holds checkpoints of a run; expected to resume it, or another directory");
@@ -103,13 +104,16 @@ TrainResult train(const TrainOptions& options) {
   if (checkpoints.folder) checkpoints.folder->set_aside(checkpoints.damaged);
   run->connect();
   std::vector<Evaluation> evaluations;
+  std::vector<Ticks> document_times;
   for (;;) {
     run_document(*run, options, checkpoints, evaluations);
+    if (const auto time = run->document_time()) document_times.push_back(*time);
     if (run->pass() + 1 == run->passes()) break;
     run->next_pass();
   }
   TrainResult result = run->result();
   result.evaluations = std::move(evaluations);
+  result.document_times = std::move(document_times);
   return result;
 }
 

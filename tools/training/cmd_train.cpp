@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <iostream>
@@ -33,12 +32,12 @@
 #include "tools/tables/text_timeline.hpp"
 #include "tools/tables/timeline_text.hpp"
 #include "tools/terminal/output_file.hpp"
-#include "tools/terminal/progress.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"
 #include "tools/training/process_job.hpp"
+#include "tools/training/run_record.hpp"
 #include "tools/training/train_arguments.hpp"
 #include "tools/training/training.hpp"
 #include "trainer/backends/backends.hpp"
@@ -192,6 +191,7 @@ struct TrainCommand {
   std::optional<std::int64_t> checkpoint_every;
   bool resume = false;
   std::string losses;
+  std::string log;
   std::string transport = "local";
 
   bool parse(const CommandLine& arguments) {
@@ -203,7 +203,11 @@ struct TrainCommand {
         .text("checkpoint", checkpoint, "DIR", "folder for checkpoints of the weights, the optimizer and the position")
         .whole("checkpoint-every", checkpoint_every, {}, "updates between checkpoints (default: 1)")
         .flag("resume", resume, "continue from the newest checkpoint")
-        .text("losses", losses, "FILE", "write the mean loss of every update as CSV, and that of each of several jobs")
+        .text("losses", losses, "FILE",
+              "write the mean loss of every update as CSV when it ends, and at the end the losses of several jobs")
+        .text("log", log, "FILE",
+              "write loss, learning rate, seconds, samples and tokens per second of every update, and held-out losses, "
+              "as CSV when they come")
         .text("transport", transport, "NAME",
               "local (all devices in this process), mpi (one process per device: mpirun -np P plumbline train ...), or "
               "nccl (one process per device, messages from GPU to GPU) (default: local)")
@@ -217,6 +221,8 @@ struct TrainCommand {
     if (!parse_command_line(parser, arguments)) return false;
     pace.complete(costs, training);
     if (is_paced() && !losses.empty()) throw Error("--losses: the back end paced computes none");
+    if (is_paced() && !log.empty()) throw Error("--log: the back end paced computes no losses");
+    check_distinct_outputs({losses, log});
     return true;
   }
 
@@ -253,25 +259,6 @@ Schedule load_training_schedule(TrainCommand& command) {
   const CostSource source = command.costs.any() ? load_costs(command.costs) : CostSource{};
   const auto devices = static_cast<std::int32_t>(command.size.devices.value_or(1));
   return load_schedule(command.schedule, command.size, search_goal(command.costs, source, devices));
-}
-
-/// All digits: the shortest text that reads back as the same number. Further columns are those of jobs.
-std::string losses_csv(const TrainResult& result) {
-  std::string text = "update,loss";
-  for (std::size_t job = 0; job < result.jobs.size(); ++job) text += ",job" + std::to_string(job);
-  text += "\n";
-  std::array<char, 32> digits{};
-  const auto add = [&](double loss) {
-    text += ",";
-    text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), loss).ptr);
-  };
-  for (std::size_t i = 0; i < result.losses.size(); ++i) {
-    text += std::to_string(i);
-    add(result.losses[i]);
-    for (const JobResult& job : result.jobs) add(job.losses[i]);
-    text += "\n";
-  }
-  return text;
 }
 
 /// First, last, and some between; beside the mean those of the first jobs.
@@ -377,14 +364,11 @@ void prepare(const TrainCommand& command, const Schedule& schedule, Prepared& pr
       .on_note = [](const std::string& note) { std::cerr << "plumbline: note: " << printable(note) << '\n'; }};
 }
 
-/// `given`: what the times of a paced run are.
-TriedRun run(const TrainCommand& command, TrainOptions options, const std::string& given) {
+/// `given`: what the times of a paced run are. `record`: null in processes that say nothing.
+TriedRun run(const TrainCommand& command, TrainOptions options, const std::string& given, RunRecord* record) {
   const Schedule& schedule = options.schedule;
   const std::int64_t total = command.steps.value_or(schedule.num_microbatches / schedule.per_update(StageId{0}));
-  Progress progress("train");
-  options.observation.on_update = [&](std::int64_t update, double loss) {
-    progress.show(update + 1, total, command.is_paced() ? "" : "loss " + fixed_text(loss, 3));
-  };
+  if (record != nullptr) record->observe(options, total, !command.is_paced());
   TriedRun tried = train_and_try(options, command.training.final_trial());
   if (!command.is_paced()) return tried;
   TrainResult& result = tried.result;
@@ -394,13 +378,26 @@ TriedRun run(const TrainCommand& command, TrainOptions options, const std::strin
   return tried;
 }
 
+/// How long the runs of a document took that was repeated; empty for one run.
+std::string repeats_text(const TrainResult& result) {
+  if (result.document_times.size() < 2 || !result.timeline) return "";
+  std::vector<Ticks> times = result.document_times;
+  std::ranges::sort(times);
+  const auto at = [&](std::size_t percent) {
+    return time_text(to_ns(times[(times.size() - 1) * percent / 100], result.timeline->base));
+  };
+  return "all " + std::to_string(times.size()) + " runs of the schedule: median " + at(50) + ", 10 % below " + at(10) +
+         ", 10 % above " + at(90) + "; the figures below are of the last one\n\n";
+}
+
 void print_result(const TriedRun& run) {
   const TrainResult& result = run.result;
   std::string text = result.losses.empty() ? "" : losses_text(result);
   text += evaluations_text(result.evaluations) + translation_text(run.translation) + validation_text(result);
   if (result.timeline) {
     const Timeline& timeline = *result.timeline;
-    text += std::string(text.empty() ? "" : "\n") + figures_text(timeline) + "\n" + devices_text(timeline);
+    text += std::string(text.empty() ? "" : "\n") + repeats_text(result) + figures_text(timeline) + "\n" +
+            devices_text(timeline);
     if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
     if (timeline.spans.size() <= kMostDrawnSpans) {
       text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
@@ -430,11 +427,10 @@ std::vector<Violation> find_violations(const Schedule& schedule, const ProcessGr
 /// Everything that one run says and writes.
 struct RunOutput {
   ReportFiles files;
-  std::optional<OutputFile> losses;
+  RunRecord record;
 
-  explicit RunOutput(const TrainCommand& command) : files(command.reports, command.losses) {
-    if (!command.losses.empty()) losses.emplace(command.losses);
-  }
+  explicit RunOutput(const TrainCommand& command)
+      : files(command.reports, command.losses), record(command.losses, command.log) {}
 
   void write(const TrainCommand& command, const TriedRun& run) {
     const TrainResult& result = run.result;
@@ -444,7 +440,7 @@ struct RunOutput {
              "means over all its updates; more --steps give others\n";
     }
     note_divergence(result.losses);
-    if (losses) losses->finish(losses_csv(result));
+    record.finish(result);
     if (result.timeline) {
       files.write({.steps = {&*result.timeline, 1}}, command.is_paced() ? "" : training_json(run));
     } else if (command.reports.any()) {
@@ -481,7 +477,8 @@ ExitStatus train_in(ProcessGroup* job, TrainCommand& command) {
   }
   prepared.options.execution.processes = job;
   if (!is_first) prepared.options.observation.checkpoint.on_note = [](const std::string&) {};
-  const TriedRun result = run(command, prepared.options, prepared.given.description);
+  const TriedRun result =
+      run(command, prepared.options, prepared.given.description, output ? &output->record : nullptr);
   if (output) output->write(command, result);
   return ExitStatus::kDone;
 }

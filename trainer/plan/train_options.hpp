@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "models/cluster/cluster.hpp"
 #include "models/costs/stage_costs.hpp"
@@ -110,6 +111,8 @@ struct ObservationOptions {
   EvaluationOptions evaluation;
   bool memory_curve = true;      ///< fill Timeline::memory
   bool keep_parameters = false;  ///< fill TrainResult::parameters and gradients
+  /// Called before a resumed run goes on, with the losses of the updates that were done.
+  std::function<void(const std::vector<double>& losses)> on_resume = {};
   /// Called after every update with its number and the mean loss of its microbatches, from whatever thread ends it.
   std::function<void(std::int64_t update, double loss)> on_update;
 };

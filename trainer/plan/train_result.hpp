@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/ground/units.hpp"
 #include "schedules/document/action.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "trainer/numbers/initial_weights.hpp"
@@ -36,6 +37,7 @@ struct JobResult {
 struct TrainResult {
   /// The last run of the document; no value when it was resumed in its middle.
   std::optional<Timeline> timeline;
+  std::vector<Ticks> document_times;               ///< of every whole run of the document, by its devices here
   std::vector<double> losses;                      ///< mean over the microbatches, by update
   std::vector<std::vector<VersionRead>> versions;  ///< by device, in order, of the last run of the document
   std::vector<Evaluation> evaluations;             ///< in order, when asked for

@@ -330,6 +330,11 @@ void TrainingRun::start_pass() {
   clocks_.restart();
 }
 
+std::optional<Ticks> TrainingRun::document_time() const {
+  if (!whole_pass_ || times_.end.empty()) return std::nullopt;
+  return *std::ranges::max_element(times_.end);
+}
+
 void TrainingRun::next_pass() {
   ++pass_;
   start_pass();

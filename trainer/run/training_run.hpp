@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,8 @@ class TrainingRun {
   /// Runs every device to its limit (a consistent cut; trainer/executors/run_part.hpp). Time between such calls does
   /// not count.
   void run_to(std::span<const InstrIndex> limits);
+  /// Returns how long the document took the devices here; nothing when an earlier process began it.
+  std::optional<Ticks> document_time() const;
   /// Starts the document again, with the next microbatches.
   void next_pass();
   /// Every device has reached `positions` already.
