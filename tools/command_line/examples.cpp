@@ -94,7 +94,7 @@ constexpr std::array kCommandExamples{
           {"plan --jobs tools/examples/tuning_jobs.json --cluster a100-1x4 --simulations 20", "plans are searched"}}}},
     CommandExamples{
         "plan",
-        {{{"plan --network llama3-8b --cluster h100-1x8 --batch 64", "the fastest configuration of eight GPUs"},
+        {{{"plan llama3-8b --gpus 8xh100 --batch 64", "the fastest configuration of eight GPUs"},
           {"plan --network gpt2-small --cluster a100-1x2 --batch 4 --schedule 1f1b,zb-h1", "of two schedules"},
           {"plan --network llama3-8b --cluster h100-1x8 --batch 64 --html plans.html", "a page with the best"}}}},
     CommandExamples{"campaign",

@@ -378,6 +378,28 @@ TEST_CASE("compare says which timeline has no actions, and which two have differ
             "\nthe timelines have different actions: 0 occur only in the first, 18 only in the second\n"));
 }
 
+TEST_CASE("plan takes the network or the launch file as its argument, and a number of chips for its cluster") {
+  const ScratchDirectory scratch;
+  const std::string end = " --batch 4 --schedule 1f1b --simulations 5 --json -";
+  const auto plan = [&](const std::string& words) {
+    return run_command("plumbline plan " + words + end, scratch.path());
+  };
+  const CommandResult named = plan("--network gpt2-small --cluster a100 --devices 2");
+  CAPTURE(named.err);
+  REQUIRE(named.status == 0);
+  CHECK(plan("gpt2-small --gpus 2xa100").out == named.out);
+  CHECK(plan("gpt2-small --cluster a100 --gpus 2").out == named.out);
+  CHECK(has(plan("gpt2-small --gpus 2xa1000").err, "'a1000' is no known chip, expected one of a100, b200"));
+  CHECK(has(plan("gpt2-small --gpus 2xa100 --devices 2").err, "expected one of them"));
+  CHECK(has(plan("gpt2-small --network gpt2-small --gpus 2xa100").err, "--network says what is trained, too"));
+  CHECK(has(plan("gpt2-small gpt2-medium --gpus 2xa100").err, "'gpt2-medium' is one argument too many"));
+  const std::string script = in_source("tests/models/launches/data/gpt3_175b.sh");
+  const std::string few = " --cluster h100 --simulations 3 --json -";
+  const CommandResult from = run_command("plumbline plan --from " + script + few, scratch.path());
+  CHECK(from.status == 0);
+  CHECK(run_command("plumbline plan " + script + few, scratch.path()).out == from.out);
+}
+
 TEST_CASE("the page of a comparison names every run by its own files, and the table splits the error") {
   const ScratchDirectory scratch;
   const std::string zb = "plumbline simulate zb-h1 -p 4 -m 8 --cost F=10,I=10,W=10,comm=";
