@@ -2,6 +2,7 @@
 
 // Answers as pictures, pages and tables. Library: plumb::reports.
 
+#include "tools/reports/card.hpp"
 #include "tools/reports/plot.hpp"
 #include "tools/reports/plot_page.hpp"
 #include "tools/reports/plot_svg.hpp"
@@ -13,6 +14,7 @@
 #include "tools/reports/report_tikz.hpp"
 #include "tools/reports/report_trace.hpp"
 #include "tools/reports/reports.hpp"
+#include "tools/tables/card_text.hpp"
 #include "tools/tables/comparison_text.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/profile_text.hpp"

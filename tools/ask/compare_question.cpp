@@ -1,12 +1,28 @@
 #include "tools/ask/compare_question.hpp"
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
 #include "models/ground/error.hpp"
+#include "models/ground/text_file.hpp"
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
 #include "tools/ask/answer.hpp"
 #include "tools/ask/request.hpp"
+#include "tools/ask/simulate_question.hpp"
+#include "tools/options/report_arguments.hpp"
+#include "tools/options/run_options.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/reports/report_limit.hpp"
+#include "tools/reports/report_pdf.hpp"
+#include "tools/reports/report_png.hpp"
+#include "tools/reports/report_svg.hpp"
+#include "tools/tables/card_text.hpp"
 #include "tools/tables/comparison_text.hpp"
+#include "tools/terminal/notes.hpp"
+#include "tools/terminal/terminal.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -48,7 +64,7 @@ std::string pair_title(const Timeline& first, const std::string& first_name, con
 void CompareQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
   table.positional(first, "A,a").positionals(others, 1, "B,b");
   if (outputs) outputs();
-  table
+  table.group("A run against its prediction")
       .text("max-error", max_error, "X%",
             "fail (exit status 3) if the model's part of the step time's error is more than this (all of the error "
             "where it cannot be split)")
@@ -62,8 +78,22 @@ void CompareQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
             "the predicted order; fails (exit status 3) if two are swapped whose predictions differ by more than 2 %")
       .whole("first-step", first_step, {}, "with --ranking: ignore measured steps before this one (default: 0)")
       .text("max-idle", max_idle, "X%",
-            "with --ranking: fail (exit status 3) if the idle share of a device differs by more than this");
+            "with --ranking: fail (exit status 3) if the idle share of a device differs by more than this")
+      .group("Schedules and runs on one time axis")
+      .text("names", names, "LIST", "titles of A, B, ... in pictures, separated by commas");
+  add_picture_style_to(table, style);
+  size.add_to(table);
+  costs.add_to(table);
+  add_run_rules_to(table, rules);
 }
+
+std::vector<std::string> CompareQuestion::all() const {
+  std::vector<std::string> given{first};
+  given.insert(given.end(), others.begin(), others.end());
+  return given;
+}
+
+bool CompareQuestion::has_bounds() const { return memory_exact || !max_error.empty() || !max_noise.empty(); }
 
 CompareOptions CompareQuestion::options() const {
   if (first_step || !max_idle.empty()) {
@@ -94,9 +124,7 @@ ComparedRuns CompareQuestion::read() const {
 }
 
 std::vector<std::pair<Timeline, Timeline>> CompareQuestion::read_pairs() const {
-  std::vector<std::string> files{first};
-  files.insert(files.end(), others.begin(), others.end());
-  NamedRuns named = read_runs(files);
+  NamedRuns named = read_runs(all());
   if (named.traced) {
     throw Error("--ranking: takes timeline documents; `plumbline trace` makes one of the traces of a run");
   }
@@ -104,6 +132,169 @@ std::vector<std::pair<Timeline, Timeline>> CompareQuestion::read_pairs() const {
   std::vector<std::pair<Timeline, Timeline>> pairs;
   for (std::size_t i = 0; i + 1 < read.size(); i += 2) pairs.emplace_back(std::move(read[i]), std::move(read[i + 1]));
   return pairs;
+}
+
+namespace {
+
+/// What simulations and drawings of a card hold.
+constexpr ReportLimit kCardLimit{"comparison", 4'000'000, "`plumbline sweep`, which keeps figures only"};
+
+/// Of several runs of one configuration, such as the steps of traces, the one of median length.
+void take_runs(NamedRuns read, CardRuns& into) {
+  for (std::size_t begin = 0; begin < read.runs.size();) {
+    std::size_t end = begin + 1;
+    while (end < read.runs.size() && read.run[end] == read.run[begin]) ++end;
+    const std::size_t middle = begin + middle_run(std::span(read.runs).subspan(begin, end - begin));
+    Timeline& timeline = read.runs[middle];
+    if (timeline.traced) {
+      for (const std::string& sentence : timeline.traced->left_out) note(sentence);
+    }
+    into.titles.push_back(timeline.schedule.empty() ? read.names[begin] : timeline.schedule);
+    into.timelines.push_back(std::move(timeline));
+    begin = end;
+  }
+}
+
+/// Whether `path` is of the same run as the file before: traces of ranks stand in one folder.
+bool continues_run(const std::string& before, const std::string& path) {
+  return !is_folder(before) && !is_folder(path) &&
+         std::filesystem::path(before).parent_path() == std::filesystem::path(path).parent_path();
+}
+
+/// Of a schedule, which was given by its name or as a file.
+Timeline simulated(SimulateQuestion question) {
+  PreparedJob job(std::move(question));
+  if (!job.violations.empty()) throw CannotRun(job.name + ": " + to_string(job.violations.front()));
+  check_report(kCardLimit, static_cast<std::size_t>(least_spans(job.run.schedule)), true);
+  job.predict({.spans = true, .reports = true});
+  return std::move(job.timeline);
+}
+
+/// Whether a schedule is made in the size that is asked for, and not read.
+bool is_made_to_size(const std::string& given) { return !file_exists(given) || given.ends_with(kRulesExtension); }
+
+/// Fills in the size of `run` where none is given.
+void take_size(const Timeline& run, ScheduleArguments& size) {
+  if (!size.devices) size.devices = std::ssize(run.devices);
+  if (!size.microbatches) size.microbatches = run.num_microbatches;
+}
+
+}  // namespace
+
+std::vector<CardRun> CardRuns::runs() const {
+  std::vector<CardRun> all;
+  for (std::size_t i = 0; i < timelines.size(); ++i) all.push_back({titles[i], &timelines[i]});
+  return all;
+}
+
+bool CompareQuestion::asks_card(bool pictures) const {
+  const std::vector<std::string> given = all();
+  const auto schedule = std::ranges::find_if(given, is_given_schedule);
+  const bool asks = pictures || !names.empty() || schedule != given.end();
+  if (asks && has_bounds()) {
+    throw Error("--max-error, --max-noise and --memory-exact apply to a run and its prediction, " +
+                (schedule == given.end() ? "expected no picture with them" : "but " + *schedule + " is a schedule"));
+  }
+  return asks;
+}
+
+void CompareQuestion::name_runs(CardRuns& runs) const {
+  if (!names.empty()) {
+    std::vector<std::string> titles = split(names, ',');
+    if (titles.size() != runs.titles.size()) {
+      throw Error("--names: found " + std::to_string(titles.size()) + " titles of " +
+                  std::to_string(runs.titles.size()) + " runs, expected one of each");
+    }
+    runs.titles = std::move(titles);
+    return;
+  }
+  std::map<std::string, std::size_t> seen;
+  for (std::string& title : runs.titles) {
+    const std::size_t before = seen[title]++;
+    if (before > 0) title += " (" + std::to_string(before + 1) + ")";
+  }
+}
+
+CardRuns CompareQuestion::card_of(ComparedRuns read) const {
+  CardRuns runs{.titles = {read.first.schedule.empty() ? read.first_name : read.first.schedule}, .timelines = {}};
+  runs.timelines.push_back(std::move(read.first));
+  take_runs(std::move(read.others), runs);
+  name_runs(runs);
+  return runs;
+}
+
+CardRuns CompareQuestion::read_card() const {
+  const std::vector<std::string> given = all();
+  ScheduleArguments sized = size;
+  sized.runs_programs = true;
+  CostArguments priced = costs;
+  std::map<std::size_t, CardRuns> read;
+  std::vector<std::size_t> made;  // in the size of the others
+  for (const std::string& one : given) {
+    if (is_given_schedule(one) && !file_exists(one)) check_schedule_name(one);
+  }
+  for (std::size_t i = 0; i < given.size();) {
+    std::size_t end = i + 1;
+    if (!is_given_schedule(given[i])) {
+      while (end < given.size() && continues_run(given[i], given[end]) && !is_given_schedule(given[end])) ++end;
+      take_runs(read_runs(std::span(given).subspan(i, end - i)), read[i]);
+      take_size(read[i].timelines.front(), sized);
+    } else if (is_made_to_size(given[i])) {
+      made.push_back(i);
+    } else {
+      priced.assume_where_missing();
+      read[i].timelines.push_back(simulated({.names = {given[i]},
+                                             .launch = {},
+                                             .size = {},
+                                             .costs = priced,
+                                             .rules = rules,
+                                             .what_if = {},
+                                             .style = {}}));
+      read[i].titles.push_back(read[i].timelines.back().schedule);
+      take_size(read[i].timelines.back(), sized);
+    }
+    i = end;
+  }
+  if (!made.empty()) {
+    priced.assume_where_missing();
+    sized.assume_size(given[made.front()]);
+  }
+  for (const std::size_t i : made) {
+    read[i].titles.push_back(given[i]);
+    read[i].timelines.push_back(simulated({.names = {given[i]},
+                                           .launch = {},
+                                           .size = sized,
+                                           .costs = priced,
+                                           .rules = rules,
+                                           .what_if = {},
+                                           .style = {}}));
+  }
+  CardRuns runs;
+  for (auto& [at, some] : read) {
+    std::ranges::move(some.titles, std::back_inserter(runs.titles));
+    std::ranges::move(some.timelines, std::back_inserter(runs.timelines));
+  }
+  name_runs(runs);
+  return runs;
+}
+
+bool CompareQuestion::shows_card(const ComparedRuns& runs) const {
+  if (has_bounds()) return false;
+  std::map<Timeline::Kind, std::string> schedules{{runs.first.kind, runs.first.schedule}};
+  return std::ranges::any_of(runs.others.runs, [&](const Timeline& run) {
+    return schedules.try_emplace(run.kind, run.schedule).first->second != run.schedule;
+  });
+}
+
+std::string card_page(const CardRuns& compared) {
+  const std::vector<CardRun> runs = compared.runs();
+  HtmlReport report;
+  for (const CardRun& run : runs) report.title += (report.title.empty() ? "" : ", ") + run.title;
+  report.card = svg_picture(comparison_card(runs));
+  for (const std::size_t at : card_order(runs)) {
+    report.sections.push_back({.title = runs[at].title, .first = runs[at].timeline});
+  }
+  return html_report(report);
 }
 
 std::string comparison_tables(const ComparedRuns& runs, const Comparison& comparison) {
@@ -137,8 +328,6 @@ ExitStatus status_of(const Comparison& comparison) {
   return comparison.verdict == Verdict::kFail ? ExitStatus::kNo : ExitStatus::kDone;
 }
 
-namespace {}  // namespace
-
 namespace {
 
 void add_ranking(const CompareQuestion& question, const Request& request, AnswerDocument& document) {
@@ -152,13 +341,37 @@ void add_ranking(const CompareQuestion& question, const Request& request, Answer
 
 }  // namespace
 
+namespace {
+
+void add_card(const CardRuns& compared, const PictureStyle& style, const Request& request, AnswerDocument& document) {
+  const std::vector<CardRun> runs = compared.runs();
+  const Card card = comparison_card(runs);
+  if (request.wants("comparison")) document.add_json("comparison", card_json(runs));
+  if (request.wants("text")) document.add_text("text", card_text(card, {.columns = kDefaultColumns}));
+  if (request.wants("html")) document.add_text("html", card_page(compared));
+  if (request.wants("svg")) document.add_text("svg", svg_picture(card, style));
+  if (request.wants("pdf")) document.add_text("pdf", pdf_picture(card, style, compared.titles.front()));
+  if (request.wants("png")) document.add_bytes("png", png_picture(card, style));
+}
+
+}  // namespace
+
 void CompareQuestion::add_parts(const Request& request, AnswerDocument& document) {
   if (ranking) {
     add_ranking(*this, request, document);
     return;
   }
+  const bool pictures = request.wants("svg") || request.wants("pdf") || request.wants("png");
+  if (asks_card(pictures)) {
+    add_card(read_card(), style, request, document);
+    return;
+  }
   const CompareOptions bounds = options();
-  const ComparedRuns runs = read();
+  ComparedRuns runs = read();
+  if (shows_card(runs)) {
+    add_card(card_of(std::move(runs)), style, request, document);
+    return;
+  }
   const Comparison comparison = compare(runs.first, runs.others.runs, bounds);
   document.findings = comparison.findings;
   document.status = status_of(comparison);

@@ -9,9 +9,14 @@
 
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
+#include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/formats/run_files.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
+#include "tools/options/schedule_arguments.hpp"
+#include "tools/reports/card.hpp"
+#include "tools/reports/picture_style.hpp"
 #include "tools/terminal/command_line.hpp"
 
 namespace plumb {
@@ -26,8 +31,17 @@ struct ComparedRuns {
   NamedRuns others;
 };
 
-/// Two runs action by action, or pairs of runs by their order. Every member has the default of the option that fills
-/// it.
+/// Schedules and runs that are drawn on one time axis.
+struct CardRuns {
+  std::vector<std::string> titles{};
+  std::vector<Timeline> timelines{};
+
+  /// Refers to this object.
+  std::vector<CardRun> runs() const;
+};
+
+/// A prediction and runs action by action, pairs of runs by their order, or schedules and runs on one time axis: a
+/// card. Every member has the default of the option that fills it.
 struct CompareQuestion {
   static constexpr const char* kUsage = "compare A B... [options]";
 
@@ -39,6 +53,11 @@ struct CompareQuestion {
   bool ranking = false;
   std::optional<std::int64_t> first_step;
   std::string max_idle;
+  std::string names;  ///< titles on the card, separated by commas
+  ScheduleArguments size;
+  CostArguments costs;
+  RunRules rules;
+  PictureStyle style;
 
   /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
   void add_to(OptionTable& table, const FileOptions& outputs = {});
@@ -48,16 +67,35 @@ struct CompareQuestion {
   /// The same for a ranking; `draws`: a page is wanted, which a ranking does not have.
   RankingOptions ranking_options(bool draws) const;
 
+  /// Whether a card is asked for whatever the runs are: schedules are given, `pictures` wanted or titles. Throws
+  /// `Error` where bounds are given, too.
+  bool asks_card(bool pictures) const;
+  /// Simulates the schedules, reads the runs. Throws `Error` for what is neither.
+  CardRuns read_card() const;
+  /// Whether runs that have been read are drawn so, too: no bound is given, and runs of the same kind are of different
+  /// schedules, so that no one of them is a prediction of another.
+  bool shows_card(const ComparedRuns& runs) const;
+  /// Their card.
+  CardRuns card_of(ComparedRuns read) const;
+
   /// Reads the files. Throws `Error` for what is no run.
   ComparedRuns read() const;
   /// The files as pairs: predicted, measured.
   std::vector<std::pair<Timeline, Timeline>> read_pairs() const;
 
   /// What a request may want of the answer.
-  static std::vector<std::string_view> parts() { return {"comparison", "text", "html"}; }
+  static std::vector<std::string_view> parts() { return {"comparison", "text", "html", "svg", "pdf", "png"}; }
   /// Adds the parts that `request` wants.
   void add_parts(const Request& request, AnswerDocument& document);
+
+ private:
+  std::vector<std::string> all() const;
+  bool has_bounds() const;
+  void name_runs(CardRuns& runs) const;
 };
+
+/// The page of a card: the card, then a section for every run.
+std::string card_page(const CardRuns& runs);
 
 /// The tables that answer, with the runs named by their kinds where these differ.
 std::string comparison_tables(const ComparedRuns& runs, const Comparison& comparison);

@@ -184,6 +184,7 @@ JobsAnswer JobsQuestion::answer(
     const std::function<void(std::int64_t done, std::int64_t all, const std::string& job)>& progress) const {
   const JobList list = job_list_from_json(read_text_file(file, kDocumentFile), file);
   PlanSearchArguments arguments = job;
+  take_gpus(arguments);
   size_cluster(arguments);
   JobsAnswer answer{.cluster = arguments.cluster, .problem = devices_for(list, arguments), .plans = {}, .schedule = {}};
   PlansOfJobs searched(arguments, answer.problem, list, progress);

@@ -311,11 +311,29 @@ std::vector<PipelinePlan> plans_of_planners(const PlanQuestion& question, const 
   return plans;
 }
 
+/// `plan train.sh` means the job of that launch file, `plan llama3-8b` that network.
+void take_model(PlanSearchQuestion& question) {
+  if (question.model.empty()) return;
+  const std::string& model = question.model.front();
+  if (question.model.size() > 1) {
+    throw Error("plan: '" + question.model[1] + "' is one argument too many, expected one network or launch file");
+  }
+  const bool launches = is_launch_path(model);
+  if (question.launch.any() || (!launches && !question.job.network.empty())) {
+    throw Error("plan: '" + model + "': " + (question.launch.any() ? "--from" : "--network") +
+                " says what is trained, too; expected one of them");
+  }
+  (launches ? question.launch.file : question.job.network) = model;
+  question.model.clear();
+}
+
 /// Fills what `question` leaves open from its launch file, where it has one.
 std::optional<LaunchedPlan> launched_of(PlanSearchQuestion& question) {
   if (question.job.time_limit_s && !(*question.job.time_limit_s > 0)) {
     throw Error("plan: --time-limit: expected seconds above 0");
   }
+  take_model(question);
+  take_gpus(question.job);
   size_cluster(question.job);
   if (!question.launch.any()) return std::nullopt;
   return launched_plan(question.launch.settings(), question.job);
@@ -343,6 +361,7 @@ std::string named_job(const PlanSearchQuestion& question) {
 }  // namespace
 
 void PlanSearchQuestion::add_to(OptionTable& table, const FileOptions& outputs) {
+  table.positionals(model, 0, "MODEL|LAUNCH_FILE,model");
   job.add_to(table);
   launch.add_to(table, "from");
   if (outputs) outputs();

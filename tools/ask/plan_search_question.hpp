@@ -22,8 +22,9 @@ struct Request;
 
 /// The fastest configuration that fits. Every member has the default of the option that fills it.
 struct PlanSearchQuestion {
-  static constexpr const char* kUsage = "plan --network N --cluster C --batch B [options]";
+  static constexpr const char* kUsage = "plan [MODEL|LAUNCH_FILE] --cluster C --batch B [options]";
 
+  std::vector<std::string> model;  ///< at most one: a network, or a launch file
   PlanSearchArguments job;
   LaunchArguments launch;
   bool explain = false;

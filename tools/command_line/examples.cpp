@@ -74,9 +74,9 @@ constexpr std::array kCommandExamples{
           {"weights export --network gpt-tiny --seed 7 --numbers bf16 -o half.safetensors", "in bfloat16"}}}},
     CommandExamples{
         "compare",
-        {{{"compare predicted.json measured.json", "action by action"},
-          {"compare predicted.json rank*.json.gz --html both.html", "a prediction and PyTorch's traces, as a page"},
-          {"compare --ranking predicted.json measured.json", "are they in the same order?"}}}},
+        {{{"compare 1f1b zb-h1 zb-v -p 4 -m 8 --pdf figure.pdf", "three schedules on one time axis"},
+          {"compare predicted.json measured.json", "does a run agree with its prediction?"},
+          {"compare predicted.json rank*.json.gz --html both.html", "a prediction and PyTorch's traces, as a page"}}}},
     CommandExamples{"sweep",
                     {{{"sweep 1f1b zb-h1 zb-v -p 4,8 -m 8:32:8", "three schedules over eight sizes"},
                       {"sweep all -p 8 -m 32 --cost F=1,I=1,W=1 --csv all.csv", "all schedules"},
@@ -94,7 +94,7 @@ constexpr std::array kCommandExamples{
           {"plan --jobs tools/examples/tuning_jobs.json --cluster a100-1x4 --simulations 20", "plans are searched"}}}},
     CommandExamples{
         "plan",
-        {{{"plan --network llama3-8b --cluster h100-1x8 --batch 64", "the fastest configuration of eight GPUs"},
+        {{{"plan llama3-8b --gpus 8xh100 --batch 64", "the fastest configuration of eight GPUs"},
           {"plan --network gpt2-small --cluster a100-1x2 --batch 4 --schedule 1f1b,zb-h1", "of two schedules"},
           {"plan --network llama3-8b --cluster h100-1x8 --batch 64 --html plans.html", "a page with the best"}}}},
     CommandExamples{"campaign",

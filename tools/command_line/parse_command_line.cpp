@@ -103,7 +103,8 @@ constexpr std::string_view kCountsMicrobatches =
     "microbatches are counted, expected -m N: the batch divided by data ranks and microbatch size";
 constexpr std::string_view kOtherPictures =
     "the terminal shows a drawing; expected --svg, --png, --pdf or --html FILE for another";
-constexpr std::string_view kSweepPage = "expected --html FILE: a page with the diagram of all points";
+constexpr std::string_view kSweepPage =
+    "expected --html FILE, a page with the diagram of all points; `plumbline compare` draws a few on one time axis";
 constexpr std::string_view kCountsEffort =
     "effort is counted, so that answers repeat; expected --simulations N or --nodes N";
 constexpr std::string_view kSpreadStage =
@@ -122,9 +123,6 @@ constexpr std::array kWordAdvice{
     WordAdvice{"png", "sweep", kSweepPage},
     WordAdvice{"time-limit", "search", kCountsEffort},
     WordAdvice{"comm", "", "expected it among the costs: --cost F=1,B=2,comm=0.1"},
-    WordAdvice{"devices", "compare",
-               "files are compared; expected `plumbline sweep NAME NAME -p P -m M` for schedules"},
-    WordAdvice{"p", "compare", "files are compared; expected `plumbline sweep NAME NAME -p P -m M` for schedules"},
     WordAdvice{"days", "campaign", "expected --hours X"},
     WordAdvice{"job", "validate", "a launch file is no schedule; expected `plumbline simulate --job FILE`"},
 };

@@ -9,6 +9,7 @@
 #include "tools/options/report_arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/reports/report_svg.hpp"
 #include "tools/sweep/sweep_run.hpp"
 #include "tools/sweep/sweep_table.hpp"
 #include "tools/terminal/notes.hpp"
@@ -21,6 +22,8 @@ namespace {
 
 /// Timelines of a page; further runs are in its diagram and table only.
 constexpr std::size_t kMostSections = 24;
+/// Timelines on one time axis: as many as can be seen together.
+constexpr std::size_t kMostOnCard = 8;
 
 struct SweepArguments {
   SweepQuestion question;
@@ -52,10 +55,13 @@ struct SweepArguments {
 
 std::string sweep_page(const std::vector<SweepResult>& results) {
   HtmlReport report{.title = "sweep", .note = {}, .sections = {}, .diagram = svg_plot(sweep_plot(results))};
+  std::vector<CardRun> runs;
   for (const SweepResult& result : results) {
     if (!result.timeline) continue;
-    report.sections.push_back({.title = sweep_title(result.point), .note = {}, .first = &*result.timeline});
+    runs.push_back({sweep_title(result.point), &*result.timeline});
+    report.sections.push_back({.title = runs.back().title, .note = {}, .first = &*result.timeline});
   }
+  if (runs.size() > 1 && runs.size() <= kMostOnCard) report.card = svg_picture(comparison_card(runs));
   return html_report(report);
 }
 

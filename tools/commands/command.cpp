@@ -109,7 +109,7 @@ std::vector<Command> command_table(const TrainerCommands& trainer) {
       {"advise", "say from one run's traces what other schedules would give", run_advise},
       {"weights", "write the weights of a model for PyTorch, or list their names",
        of_trainer("weights", trainer.weights)},
-      {"compare", "compare two timelines, such as a prediction and a measurement", run_compare},
+      {"compare", "draw schedules and runs on one time axis, or compare a run with its prediction", run_compare},
       {"sweep", "simulate schedules over ranges of sizes and list the best", sweep},
       {"plan", "find the fastest parallel configuration for a cluster", plan},
       {"search", "find the best order for given costs and memory, with a proof of how good it is", run_search},

@@ -65,6 +65,17 @@ void refuse_no_schedule(std::string_view bytes, const std::string& path) {
   if (nature != nullptr && !nature->schedule) refuse_as(path, nature->what, "a schedule");
 }
 
+bool begins_as_schedule(std::string_view bytes) {
+  constexpr std::size_t kHead = 4096;  // a key of its format stands in it
+  const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  if (bytes[first] == '{' || bytes[first] == '[') {
+    return bytes.substr(first, kHead).find("\"plumbline-schedule\"") != std::string_view::npos;
+  }
+  const FileNature* nature = find_nature(bytes);
+  return nature == nullptr || nature->schedule;
+}
+
 std::string read_named_input(const std::string& path, const FileKind& kind) {
   if (path != "-" || GivenFiles::find(path) != nullptr) return read_text_file(path, kind);
   if (GivenFiles::current().texts != nullptr) {

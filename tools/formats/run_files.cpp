@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/ground/given_files.hpp"
 #include "models/ground/text_file.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "sim/timeline/timeline_io.hpp"
 #include "sim/traces/calm_steps.hpp"
 #include "tools/formats/file_nature.hpp"
+#include "tools/formats/schedule_program.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -19,13 +21,15 @@ constexpr std::string_view kTimelineOrTraces =
     "a timeline that `simulate --json` or `train --json` wrote, or the traces of a run";
 constexpr std::size_t kMostFilesOfFolder = 10'000;
 
+bool is_schedule_name(const std::string& name) {
+  return std::ranges::any_of(schedule_catalogue(), [&](const auto& spec) { return spec.name == name; });
+}
+
 /// Throws `Error` for a schedule's name where a file is meant.
 void refuse_schedule_name(const std::string& path) {
-  if (path == "-" || file_exists(path)) return;
-  const bool is_name = std::ranges::any_of(schedule_catalogue(), [&](const auto& spec) { return spec.name == path; });
-  if (!is_name) return;
-  throw Error(path + ": is a schedule, expected the file of a timeline; `plumbline sweep` compares schedules, and " +
-              "`plumbline simulate " + shell_word(path) + " ... --json FILE` writes a timeline");
+  if (path == "-" || file_exists(path) || !is_schedule_name(path)) return;
+  throw Error(path + ": is a schedule, expected the file of a timeline; `plumbline simulate " + shell_word(path) +
+              " ... --json FILE` writes one");
 }
 
 /// Of a timeline, or of a trace.
@@ -85,6 +89,7 @@ RunProfile profile_of_timeline(std::string text, const std::string& path) {
 NamedRuns read_runs(std::span<const std::string> paths) {
   NamedRuns read;
   std::vector<TraceFile> traces;
+  std::size_t count = 0;
   const auto take_traces = [&] {
     if (traces.empty()) return;
     const std::size_t more = traces.size() - 1;
@@ -94,8 +99,10 @@ NamedRuns read_runs(std::span<const std::string> paths) {
       read.short_names.push_back("step " + std::to_string(step));
       read.names.push_back(name + ", " + read.short_names.back());
       read.runs.push_back(std::move(run.steps[static_cast<std::size_t>(step)]));
+      read.run.push_back(count);
     }
     read.traced = true;
+    ++count;
   };
   for (const std::string& path : with_folders(paths)) {
     std::string bytes = bytes_of_run(path);
@@ -107,9 +114,20 @@ NamedRuns read_runs(std::span<const std::string> paths) {
     read.runs.push_back(timeline_from_json(std::move(bytes), path));
     read.names.push_back(path);
     read.short_names.push_back(path);
+    read.run.push_back(count++);
   }
   take_traces();
   return read;
+}
+
+bool is_given_schedule(const std::string& name_or_file) {
+  if (name_or_file == "-") return false;
+  const bool given = GivenFiles::find(name_or_file) != nullptr;
+  if (!given && !file_exists(name_or_file)) {
+    return name_or_file.find_first_of("./") == std::string::npos || is_schedule_program(name_or_file);
+  }
+  if (!given && !is_plain_file(name_or_file)) return false;  // what is read once only, or a folder
+  return begins_as_schedule(read_named_input(name_or_file, kTimelineFile));
 }
 
 Timeline read_run(const std::string& path) {

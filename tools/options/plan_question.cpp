@@ -33,6 +33,7 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
       .text("cluster", cluster, "NAME|FILE", "devices and links, see `plumbline clusters`")
       .brief()
       .whole("devices", devices, {1, 65536}, "devices of a built-in cluster (--cluster h100 --devices 64 is h100-8x8)")
+      .text("gpus", gpus, "N[xCHIP]", "the same in short: --gpus 64xh100 is --cluster h100 --devices 64")
       .brief()
       .whole("batch", batch, {}, "global batch size: samples per optimizer update")
       .brief()
@@ -106,6 +107,46 @@ void PlanSearchArguments::add_to(OptionTable& parser) {
       .whole("simulations", simulations, {},
              "stop after this many simulations, not counting the plans of published planners (default: 100000); "
              "unlike --time-limit this gives the same answer on every machine");
+}
+
+namespace {
+
+/// Built-in clusters that are named as the chips of their devices are, not as a paper or a site.
+std::vector<std::string_view> known_chips() {
+  std::vector<std::string_view> chips;
+  for (const std::string_view name : builtin_clusters()) {
+    const Cluster cluster = load_cluster(std::string(name));
+    if (cluster.devices.empty()) continue;
+    if (plain_name(cluster.devices.front().name).find(plain_name(name)) != std::string::npos) chips.push_back(name);
+  }
+  return chips;
+}
+
+}  // namespace
+
+void take_gpus(PlanSearchArguments& arguments) {
+  if (arguments.gpus.empty()) return;
+  const std::string where = "plan: --gpus " + arguments.gpus;
+  const std::size_t cross = arguments.gpus.find('x');
+  const std::int64_t count = parse_whole(std::string_view(arguments.gpus).substr(0, cross), {1, 65536}, "plan: --gpus");
+  if (arguments.devices) throw Error(where + ": --devices says how many, too; expected one of them");
+  if (cross != std::string::npos) {
+    if (!arguments.cluster.empty()) throw Error(where + ": --cluster says which, too; expected a number alone");
+    const std::vector<std::string_view> chips = known_chips();
+    const std::string_view chip = std::string_view(arguments.gpus).substr(cross + 1);
+    const auto found =
+        std::ranges::find_if(chips, [&](std::string_view known) { return plain_name(known) == plain_name(chip); });
+    if (found == chips.end()) {
+      std::string names;
+      for (const std::string_view known : chips) names += (names.empty() ? "" : ", ") + std::string(known);
+      throw Error(where + ": '" + std::string(chip) + "' is no known chip, expected one of " + names +
+                  "; or --cluster FILE");
+    }
+    arguments.cluster = *found;
+  }
+  if (arguments.cluster.empty())
+    throw Error(where + ": the chip is not said, expected such as " + std::to_string(count) + "xh100, or --cluster");
+  arguments.devices = count;
 }
 
 void size_cluster(PlanSearchArguments& arguments) {

@@ -35,6 +35,7 @@ struct PlanSearchArguments {
   std::string memory_limit;
   std::string host_bandwidth;
   std::optional<std::int64_t> batch;
+  std::string gpus;                           ///< "64xh100", or a number: instead of `devices`, and of `cluster`
   std::optional<std::int64_t> devices;        ///< of a built-in cluster; none: as its name says
   std::optional<std::int64_t> first_devices;  ///< only so many of the cluster, in its first nodes; no option
   std::optional<std::int64_t> sequence;
@@ -68,6 +69,10 @@ struct PlanSearchArguments {
  private:
   void add_job_to(OptionTable& parser);
 };
+
+/// Takes what `gpus` says: a number of devices, and where a chip is named its cluster. Throws `Error` for an unknown
+/// chip, with those that are known, and where another option says the same.
+void take_gpus(PlanSearchArguments& arguments);
 
 /// Gives a built-in cluster the size that `devices` says, in its name: "h100" becomes "h100-8x8", on as few nodes as
 /// have room, all with equally many. Throws `Error` for another cluster of another size, and for a number that cannot

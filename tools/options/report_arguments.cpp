@@ -80,9 +80,9 @@ void ReportArguments::add_to(OptionTable& parser) {
 
 void add_picture_style_to(OptionTable& parser, PictureStyle& style) {
   parser
-      .real("width", style.width_cm, {kLeastPictureCm, kMostPictureCm},
-            "width of --svg, --pdf, --png and --tikz in cm (default: 16; of --svg: as wide as its place); text keeps "
-            "its size")
+      .real("width", style.width_cm, {kLeastPictureCm, kMostPictureCm, "cm"},
+            "width of pictures: 8.5cm for a column, 17cm for a page (default: 16cm; --svg: its place); text keeps its "
+            "size")
       .text("caption", style.caption, "TEXT", "a caption under the picture of --svg, --pdf and --png");
 }
 

@@ -168,6 +168,14 @@ function diagramCard({ diagram }) {
   return element("div", { class: "card" }, host, linked ? element("p", { class: "hint" }, "click a dot for its timeline") : null);
 }
 
+/** All runs on one time axis; a shadow of its own for its styles. */
+function comparedCard({ card }) {
+  if (!card) return null;
+  const host = element("div", { class: "compared" });
+  host.attachShadow({ mode: "open" }).innerHTML = `<style>svg { display: block; width: 100%; height: auto }</style>${card}`;
+  return element("div", { class: "card" }, element("div", { class: "card-head" }, element("h3", {}, "On one time axis")), host);
+}
+
 /** The section and the view of it that the address names: `#section-1&zoom=5000-9000&device=2`. */
 function viewOfAddress() {
   const [place, ...fields] = location.hash.slice(1).split("&");
@@ -214,7 +222,7 @@ function start() {
     sections.forEach((section) => section.repaint());
   };
   frame(page, [runChoice(sections), scaleChoice(sections)], repaint, adviceCard(page),
-    diagramCard(page),
+    comparedCard(page), diagramCard(page),
     page.sections.length === 0 ? null : element("div", { class: "card" }, summaryView(page)), ...sections.map((section) => section.element));
   permalinks(sections);
   window.plumbline = { page, sections, spansCsv, timelinePicture };

@@ -22,6 +22,7 @@
 #include "tools/plans/launch_changes.hpp"
 #include "tools/plans/plan_figures.hpp"
 #include "tools/reports/report_html.hpp"
+#include "tools/reports/report_svg.hpp"
 #include "tools/tables/job_fit.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -546,6 +547,7 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
       (answer.exhausted      ? "proved optimal."
        : answer.unpriced > 0 ? "not proved optimal: the limit cut the search short."
                              : "not proved optimal: at most " + percent_text(answer.gap()) + " less is possible.");
+  std::vector<CardRun> runs;
   for (std::size_t at = 0; at < timelines.size(); ++at) {
     HtmlSection section{.title = std::to_string(at + 1) + ". " + plan_line(answer.best[at].plan)};
     section.note = need_text(plan_need(question, answer.best[at])) + "; " + cost_line(question, answer.best[at]);
@@ -554,8 +556,10 @@ std::string plan_page(const PlanQuestion& question, const PlanAnswer& answer) {
       section.note += "; step " + time_text(answer.best[at].step_ns) + " in the steady state, " + stale;
     if (at > 0) section.note += "; " + why_slower(timelines[0], timelines[at]);
     section.first = &timelines[at];
+    runs.push_back({std::to_string(at + 1) + ". " + timelines[at].schedule, &timelines[at]});
     report.sections.push_back(std::move(section));
   }
+  if (runs.size() > 1) report.card = svg_picture(comparison_card(runs));
   return html_report(report);
 }
 

@@ -27,6 +27,7 @@ struct HtmlReport {
   std::string note = {};
   std::vector<HtmlSection> sections = {};
   std::string diagram = {};  ///< an SVG above all runs; empty: none
+  std::string card = {};     ///< an SVG of all runs on one time axis; empty: none
   std::string advice = {};   ///< a document of `plumbline advise --json`; empty: none
 };
 

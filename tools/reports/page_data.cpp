@@ -270,6 +270,7 @@ std::string page_data(const HtmlReport& report) {
                {"diagram", report.diagram},
                {"advice", report.advice.empty() ? Json() : Json::parse(report.advice)},
                {"sections", Json::array()}};
+  if (!report.card.empty()) page["card"] = report.card;
   for (const HtmlSection& section : report.sections) {
     Json runs = Json::array();
     for (const Timeline* timeline : {section.first, section.second}) {

@@ -89,12 +89,13 @@ class PdfCanvas final : public PaperCanvas {
     body_ += "/Pattern cs /I" + std::to_string(cause) + " scn " + area(box);
   }
 
-  void text(const PaperPoint& at, double size, std::string_view words, std::string_view colour) override {
-    body_ += fill_colour(colour) + "BT";
-    std::string place = ' ' + point(at.x, at.y) + " Td";  // of the first run; the others follow it
-    for (const FontRun& run : font_runs(words, missing_)) {
-      body_ += (run.symbol ? " /F2 " : " /F1 ") + fixed_text(size, 1) + " Tf" + place + ' ' + pdf_string(run.letters) +
-               " Tj";
+  void text(const PaperText& text) override {
+    body_ += fill_colour(text.colour) + "BT";
+    const double before = paper_width(text.words, text.size) * share_before(text.anchor);
+    std::string place = ' ' + point(text.at.x - before, text.at.y) + " Td";  // of the first run; the others follow it
+    for (const FontRun& run : font_runs(text.words, missing_)) {
+      body_ += (run.symbol ? " /F2 " : " /F1 ") + fixed_text(text.size, 1) + " Tf" + place + ' ' +
+               pdf_string(run.letters) + " Tj";
       place.clear();
       has_symbols_ = has_symbols_ || run.symbol;
     }
@@ -162,10 +163,14 @@ class PdfCanvas final : public PaperCanvas {
 }  // namespace
 
 std::string pdf_report(const Timeline& timeline, const PictureStyle& style) {
+  return pdf_picture(single_card(timeline), style, timeline.schedule);
+}
+
+std::string pdf_picture(const Card& card, const PictureStyle& style, std::string_view title) {
   PdfCanvas canvas;
-  const PaperBox covered = draw_on_paper(timeline, style, canvas);
+  const PaperBox covered = draw_on_paper(card, style, canvas);
   note_missing_letters("PDF", canvas.missing());
-  return canvas.document(covered, timeline.schedule);
+  return canvas.document(covered, title);
 }
 
 }  // namespace plumb

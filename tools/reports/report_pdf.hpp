@@ -1,16 +1,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "sim/timeline/timeline.hpp"
+#include "tools/reports/card.hpp"
 #include "tools/reports/picture_style.hpp"
 
 namespace plumb {
 
-/// Returns the compute lanes as a PDF of one page as large as the picture, for papers: a row per device, a box per
-/// action with its microbatch where it fits, idle time hatched by cause, a time axis and a legend. 16 cm wide without a
-/// style; text in Helvetica, which every reader has; ASCII throughout. A timeline of any length gives a picture of
-/// bounded size: what is narrower than a hair is merged. Format: ISO 32000-1.
+/// Returns the compute lanes as a PDF of one page as large as the picture, for papers (`draw_on_paper`). Text in
+/// Helvetica, which every reader has; ASCII throughout. Format: ISO 32000-1.
 std::string pdf_report(const Timeline& timeline, const PictureStyle& style = {});
+
+/// The same of runs on one time axis. `title` is that of the reader's window.
+std::string pdf_picture(const Card& card, const PictureStyle& style, std::string_view title);
 
 }  // namespace plumb

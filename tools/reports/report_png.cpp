@@ -133,7 +133,7 @@ class NoCanvas final : public PaperCanvas {
  public:
   void fill(const PaperBox&, std::string_view) override {}
   void hatch(const PaperBox&, std::size_t) override {}
-  void text(const PaperPoint&, double, std::string_view, std::string_view) override {}
+  void text(const PaperText&) override {}
 };
 
 class PngCanvas final : public PaperCanvas {
@@ -160,13 +160,13 @@ class PngCanvas final : public PaperCanvas {
     agg::render_scanlines_aa(rasterizer_, line_, renderer_, allocator_, spans);
   }
 
-  void text(const PaperPoint& at, double size, std::string_view words, std::string_view colour) override {
-    colour_ = rgb_of(colour);
-    size_ = size * scale_;
-    double right = x(at.x);
-    const double down = y(at.y);
+  void text(const PaperText& text) override {
+    colour_ = rgb_of(text.colour);
+    size_ = text.size * scale_;
+    double right = x(text.at.x) - share_before(text.anchor) * width_of(text);
+    const double down = y(text.at.y);
     std::string plain;  // letters of AGG's font, which are ASCII
-    for (const char32_t point : code_points(words)) {
+    for (const char32_t point : code_points(text.words)) {
       if (point >= 0x20 && point < 0x7F) {
         plain += static_cast<char>(point);
         continue;
@@ -223,6 +223,12 @@ class PngCanvas final : public PaperCanvas {
     return more ? right + widths_of("|" + plain + "|") - widths_of("||") : right;
   }
 
+  /// Of ASCII exactly, of other letters as in Helvetica.
+  double width_of(const PaperText& text) const {
+    const bool ascii = std::ranges::all_of(text.words, [](char letter) { return letter >= ' ' && letter <= '~'; });
+    return ascii ? widths_of(std::string(text.words)) : paper_width(text.words, text.size) * scale_;
+  }
+
   /// Returns the width from the left edge of the first letter to the right one of the last.
   double widths_of(const std::string& plain) const {
     agg::gsv_text text;
@@ -275,9 +281,13 @@ class PngCanvas final : public PaperCanvas {
 }  // namespace
 
 std::string png_report(const Timeline& timeline, const PictureStyle& style) {
+  return png_picture(single_card(timeline), style);
+}
+
+std::string png_picture(const Card& card, const PictureStyle& style) {
   NoCanvas measured;
-  PngCanvas canvas(draw_on_paper(timeline, style, measured));
-  draw_on_paper(timeline, style, canvas);
+  PngCanvas canvas(draw_on_paper(card, style, measured));
+  draw_on_paper(card, style, canvas);
   note_missing_letters("PNG", canvas.missing());
   return canvas.file();
 }

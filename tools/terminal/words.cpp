@@ -24,8 +24,9 @@ std::int64_t parse_whole(std::string_view text, NumberRange range, std::string_v
 
 double parse_real(std::string_view text, std::string_view where, RealRange range) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string found = std::string(where) + ": '" + std::string(text) + "' is ";
+  if (!range.unit.empty() && text.ends_with(range.unit)) text.remove_suffix(range.unit.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
     throw Error(found + "not a number, expected one such as 0.5");
   }

@@ -20,6 +20,7 @@ struct NumberRange {
 struct RealRange {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
+  std::string_view unit = "";  ///< may follow the number: "cm"
 };
 
 /// A whole number that fills `text`, within `range`. Throws `Error`: "WHERE: 'x' is not a whole number, expected ...".

@@ -374,8 +374,62 @@ TEST_CASE("compare says which timeline has no actions, and which two have differ
             "\nthe first timeline has no actions, as those written with --summary; expected one with all of them\n"));
   CHECK(has(run_command("plumbline compare a.json short.json", scratch.path()).out,
             "\nthe second timeline has no actions"));
-  CHECK(has(run_command("plumbline compare a.json other.json", scratch.path()).out,
+  CHECK(has(run_command("plumbline compare a.json other.json --max-noise 90%", scratch.path()).out,
             "\nthe timelines have different actions: 0 occur only in the first, 18 only in the second\n"));
+}
+
+TEST_CASE("plan takes the network or the launch file as its argument, and a number of chips for its cluster") {
+  const ScratchDirectory scratch;
+  const std::string end = " --batch 4 --schedule 1f1b --simulations 5 --json -";
+  const auto plan = [&](const std::string& words) {
+    return run_command("plumbline plan " + words + end, scratch.path());
+  };
+  const CommandResult named = plan("--network gpt2-small --cluster a100 --devices 2");
+  CAPTURE(named.err);
+  REQUIRE(named.status == 0);
+  CHECK(plan("gpt2-small --gpus 2xa100").out == named.out);
+  CHECK(plan("gpt2-small --cluster a100 --gpus 2").out == named.out);
+  CHECK(has(plan("gpt2-small --gpus 2xa1000").err, "'a1000' is no known chip, expected one of a100, b200"));
+  CHECK(has(plan("gpt2-small --gpus 2xa100 --devices 2").err, "expected one of them"));
+  CHECK(has(plan("gpt2-small --network gpt2-small --gpus 2xa100").err, "--network says what is trained, too"));
+  CHECK(has(plan("gpt2-small gpt2-medium --gpus 2xa100").err, "'gpt2-medium' is one argument too many"));
+  const std::string script = in_source("tests/models/launches/data/gpt3_175b.sh");
+  const std::string few = " --cluster h100 --simulations 3 --json -";
+  const CommandResult from = run_command("plumbline plan --from " + script + few, scratch.path());
+  CHECK(from.status == 0);
+  CHECK(run_command("plumbline plan " + script + few, scratch.path()).out == from.out);
+}
+
+TEST_CASE("compare draws schedules, documents of them and runs on one time axis, the fastest first") {
+  const ScratchDirectory scratch;
+  REQUIRE(run_command("plumbline simulate gpipe -p 2 -m 4 --cost F=1,B=2 --json run.json", scratch.path()).status == 0);
+  scratch.write("mine.txt", "d0: 0F0 0F1 0B0 0B1 0F2 0F3 0B2 0B3\nd1: 1F0 1F1 1B0 1B1 1F2 1F3 1B2 1B3\n");
+  const CommandResult result = run_command(
+      "plumbline compare mine.txt run.json zb-h1 --svg a.svg --pdf a.pdf --html a.html --width 8.5cm", scratch.path());
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);  // the size of zb-h1 is that of the others
+  const std::size_t zb = result.out.find("\nzb-h1\n");
+  const std::size_t gpipe = result.out.find("\ngpipe   ");
+  const std::size_t mine = result.out.find("\nmine   ");
+  CHECK(zb < gpipe);
+  CHECK(gpipe < mine);
+  CHECK(mine != std::string::npos);
+  CHECK(has(file_text(scratch.path() / "a.svg"), "width=\"8.5cm\""));
+  CHECK(file_text(scratch.path() / "a.pdf").starts_with("%PDF"));
+  CHECK(has(file_text(scratch.path() / "a.html"), "\"card\":\"\\u003csvg"));
+}
+
+TEST_CASE("two runs of one schedule are compared action by action, and of two schedules on one time axis") {
+  const ScratchDirectory scratch;
+  const std::string run = "plumbline simulate ";
+  REQUIRE(run_command(run + "1f1b -p 2 -m 4 --cost F=1,B=2 --json a.json", scratch.path()).status == 0);
+  REQUIRE(run_command(run + "1f1b -p 2 -m 4 --cost F=1,B=3 --json b.json", scratch.path()).status == 0);
+  REQUIRE(run_command(run + "gpipe -p 2 -m 4 --cost F=1,B=2 --json c.json", scratch.path()).status == 0);
+  CHECK(has(run_command("plumbline compare a.json b.json", scratch.path()).out, "makespan"));
+  CHECK(has(run_command("plumbline compare a.json c.json", scratch.path()).out, "gpipe   as long"));
+  const auto json = nlohmann::json::parse(run_command("plumbline compare a.json c.json --json -", scratch.path()).out);
+  CHECK(json.at("runs").at(1).at("times_as_long") == 1.0);
+  CHECK(has(run_command("plumbline compare a.json b.json --svg -", scratch.path()).out, "<svg"));
 }
 
 TEST_CASE("the page of a comparison names every run by its own files, and the table splits the error") {

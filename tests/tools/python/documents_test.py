@@ -3,7 +3,6 @@
 
     PYTHONPATH=BUILD/python tests/tools/python/documents_test.py
 """
-import importlib.util
 import pathlib
 import re
 import unittest
@@ -144,15 +143,6 @@ class Version(unittest.TestCase):
         newest = re.search(r"^## \[(\d[^]]*)\] - (\S+)$", (SOURCE / "CHANGELOG.md").read_text(), re.M).groups()
         self.assertEqual((cited, day), newest)
         self.assertEqual(plumbline.__version__, cited)
-
-
-class Pictures(unittest.TestCase):
-    def test_the_picture_of_the_front_page_is_what_its_script_draws(self):
-        folder = SOURCE / "results/pictures"
-        spec = importlib.util.spec_from_file_location("one_axis", folder / "one_axis.py")
-        one_axis = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(one_axis)
-        self.assertEqual(one_axis.picture(), (folder / "one_axis.svg").read_text())
 
 
 if __name__ == "__main__":
