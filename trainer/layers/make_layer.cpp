@@ -45,9 +45,11 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
     throw Error("layer '" + spec.name + "': cannot be trained; experts, latent attention, Mamba, further tokens and " +
                 "side parameters have costs, but no arithmetic");
   }
-  const bool filled = queries_width(spec) == spec.width && attended_width(spec) == spec.width;
-  const bool more = spec.head_norm || spec.whole_norm || spec.sinks || spec.gated || spec.chunk > 0;
-  if (spec.kind == LayerKind::kAttention && (!filled || more)) {
+  const auto is_plain = [&] {
+    const bool filled = queries_width(spec) == spec.width && attended_width(spec) == spec.width;
+    return filled && !spec.head_norm && !spec.whole_norm && !spec.sinks && !spec.gated && spec.chunk == 0;
+  };
+  if (spec.kind == LayerKind::kAttention && !is_plain()) {
     throw Error("layer '" + spec.name + "': cannot be trained; heads that do not fill the width, norms of heads, " +
                 "sinks, gates and parts of a sequence have costs, but no arithmetic");
   }
