@@ -25,7 +25,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kPublishe
 }};
 constexpr std::string_view kKnownActivations =
     "gelu, gelu_new, gelu_pytorch_tanh, relu, silu (and gelu_python, gelu_python_tanh, swish)";
-constexpr std::int64_t kUsualWindow = 4096;      // of MistralConfig and Qwen2Config
+constexpr double kUsualBase = 10000;
 constexpr std::int64_t kUsualWindowLayers = 28;  // of Qwen2Config: layers before them see everything
 constexpr double kMostFactor = 1e12;
 
@@ -62,42 +62,41 @@ void ConfigArithmetic::refuse(LayerFieldValues& layer, std::string_view key, std
   if (const auto value = config_.given(key)) refuse_value(layer, *value, supported);
 }
 
-void ConfigArithmetic::add_activation(LayerFieldValues& mlp, const std::vector<std::string_view>& keys,
-                                      std::string_view otherwise) {
-  std::string_view key = keys.front();
-  std::optional<JsonValue> given;
-  for (const std::string_view one : keys) {
-    if (given) break;
-    given = config_.given(key = one);
-  }
-  const std::string_view name = given ? given->text() : otherwise;
+void ConfigArithmetic::add_activation(LayerFieldValues& mlp, const ConfigKeys& keys, std::string_view otherwise) {
+  const std::optional<ConfigReader::Found> found = config_.find(keys);
+  const std::string_view name = found ? found->value.text() : otherwise;
   const auto known =
       std::ranges::find(kPublishedActivations, name, &std::pair<std::string_view, std::string_view>::first);
   if (known == kPublishedActivations.end()) {
-    refuse_value(mlp, *given, kKnownActivations);
+    if (found) refuse_value(mlp, found->value, kKnownActivations);
     return;
   }
   mlp["activation"] = std::string(known->second);
-  take(std::string(key) + " " + std::string(name));
+  take(std::string(found ? found->key : keys.names.back()) + " " + std::string(name));
 }
 
-void ConfigArithmetic::add_epsilon(LayerFieldValues& norm, std::string_view key, double otherwise) {
-  const std::optional<JsonValue> given = config_.given(key);
-  const double epsilon = given ? given->number(0, 1) : otherwise;
+void ConfigArithmetic::add_epsilon(LayerFieldValues& norm, const ConfigKeys& keys, double otherwise) {
+  const std::optional<ConfigReader::Found> found = config_.find(keys);
+  const double epsilon = found ? found->value.number(0, 1) : otherwise;
   norm["epsilon"] = epsilon;
-  take(std::string(key) + " " + number_text(epsilon));
+  take(std::string(found ? found->key : keys.names.front()) + " " + number_text(epsilon));
 }
 
-void ConfigArithmetic::add_rotary(LayerFieldValues& attention, double usual_base, std::int64_t positions) {
-  // Since version 5, transformers writes base and scaling into one object.
+void ConfigArithmetic::add_rotary(LayerFieldValues& attention, std::int64_t positions) {
+  // Since version 5, transformers writes base and scaling into one object, or one for each type of layer.
   const std::optional<JsonValue> both = config_.given("rope_parameters");
-  std::optional<JsonValue> base = config_.given("rope_theta");
+  std::optional<JsonValue> base = config_.given(ConfigKeys("rope_theta", "rotary_emb_base"));
   if (both && both->find("rope_theta")) base = both->find("rope_theta");
-  attention["rotary_base"] = base ? base->number(1e-6, kMostFactor) : usual_base;
+  attention["rotary_base"] = base ? base->number(1e-6, kMostFactor) : kUsualBase;
   take("rope_theta " + number_text(std::get<double>(attention["rotary_base"])));
-  if (config_.real("partial_rotary_factor", 1) != 1) refuse(attention, "partial_rotary_factor", "1");
-  if (both) add_scaling(attention, *both, positions);
-  if (const auto scaling = config_.given("rope_scaling")) add_scaling(attention, *scaling, positions);
+  for (const char* part : {"partial_rotary_factor", "rotary_pct", "rope_pct"}) {
+    if (config_.real(part, 1) != 1) refuse(attention, part, "1");
+  }
+  const auto add = [&](const JsonValue& scaling) {
+    if (scaling.is_object()) add_scaling(attention, scaling, positions);
+  };
+  if (both) add(*both);
+  if (const auto scaling = config_.given("rope_scaling")) add(*scaling);
 }
 
 void ConfigArithmetic::add_scaling(LayerFieldValues& attention, const JsonValue& scaling, std::int64_t positions) {
@@ -130,9 +129,7 @@ void ConfigArithmetic::add_scaling(LayerFieldValues& attention, const JsonValue&
 }
 
 std::int64_t ConfigArithmetic::window_of(LayerFieldValues& attention, Windows windows, std::int64_t k) const {
-  if (windows == Windows::kNone) return 0;
-  const bool said = config_.has("sliding_window");
-  const std::int64_t window = config_.size("sliding_window", said ? 0 : kUsualWindow);
+  const std::int64_t window = config_.size("sliding_window", 0);
   if (windows == Windows::kAll) return window;
   const std::optional<JsonValue> types = config_.given("layer_types");
   const std::int64_t full_layers = config_.size("max_window_layers", kUsualWindowLayers);
@@ -149,7 +146,10 @@ std::int64_t ConfigArithmetic::window_of(LayerFieldValues& attention, Windows wi
 }
 
 void ConfigArithmetic::add_window(LayerFieldValues& attention, Windows windows, std::int64_t k) {
-  const std::int64_t window = window_of(attention, windows, k);
+  set_window(attention, window_of(attention, windows, k));
+}
+
+void ConfigArithmetic::set_window(LayerFieldValues& attention, std::int64_t window) {
   if (window == 0) return;
   attention["window"] = window;
   take("sliding_window " + std::to_string(window));

@@ -8,31 +8,30 @@
 #include <vector>
 
 #include "models/import/config_reader.hpp"
+#include "models/import/model_families.hpp"
 
 namespace plumb {
 
 /// Fields of a layer in the network document, by key.
-using LayerFieldValues = std::map<std::string, std::variant<double, std::int64_t, std::string>>;
+using LayerFieldValues = std::map<std::string, std::variant<double, std::int64_t, std::string, bool>>;
 
 /// What a configuration says about the arithmetic of the layers of a network document, besides their sizes. What our
 /// layers compute is put into the layer; a value that they do not is the layer's `costs_only`: the place, the key, the
 /// value and what is supported. What was taken is told in `taken`.
 class ConfigArithmetic {
  public:
-  /// `usual_base`: rope_theta of the model's class where the file does not say it. `windows`: whether the class has
-  /// sliding windows in all layers (Mistral), where `use_sliding_window` says so (Qwen), or none.
-  enum class Windows : std::uint8_t { kNone, kAll, kOptional };
-
   explicit ConfigArithmetic(const ConfigReader& config) : config_(config) {}
 
   /// An MLP's `activation`, from the first of `keys` that is there.
-  void add_activation(LayerFieldValues& mlp, const std::vector<std::string_view>& keys, std::string_view otherwise);
+  void add_activation(LayerFieldValues& mlp, const ConfigKeys& keys, std::string_view otherwise);
   /// A norm's `epsilon`.
-  void add_epsilon(LayerFieldValues& norm, std::string_view key, double otherwise);
+  void add_epsilon(LayerFieldValues& norm, const ConfigKeys& keys, double otherwise);
   /// Rotary attention's base and scaling.
-  void add_rotary(LayerFieldValues& attention, double usual_base, std::int64_t positions);
-  /// The window of attention in layer `k`.
+  void add_rotary(LayerFieldValues& attention, std::int64_t positions);
+  /// The window of attention in layer `k`, of a class whose windows are not those of a pattern.
   void add_window(LayerFieldValues& attention, Windows windows, std::int64_t k);
+  /// A window of so many tokens.
+  void set_window(LayerFieldValues& attention, std::int64_t window);
   /// Marks a layer as one that cannot be trained here, because of the value of `key`.
   void refuse(LayerFieldValues& layer, std::string_view key, std::string_view supported) const;
 

@@ -11,16 +11,19 @@ namespace plumb {
 /// ours.
 bool is_model_config(std::string_view text);
 
-/// Returns the network of a Hugging Face `config.json` of type gpt2, llama, mistral, gemma, qwen2, qwen3, mixtral,
-/// qwen2_moe, qwen3_moe, deepseek_v2 or deepseek_v3; a missing key has the default of the model's class. `sequence` is
-/// the model's limit, 8192 at most.
+/// Returns the network of a Hugging Face `config.json` of a type that `model_families.hpp` knows; a missing key has the
+/// default of the model's class. `sequence` is the model's limit, 8192 at most. Of a model of several kinds of data it
+/// is the language model.
 ///
 /// Activation, epsilon of norms, base and scaling of rotary positions and sliding windows go into the layers; `source`
 /// names them. A value that our layers do not compute makes its layer `costs_only`. What has no layer of ours is left
-/// out and named in `source`, too (dropout, gates of shared experts, layers that predict further tokens), and so are
-/// keys that are not known. Throws `Error` with line, column and path for missing or impossible sizes and
-/// for other types (with the nearest one).
+/// out and named in `source`, too (dropout, `unpriced_parts`), and so are keys that are not known. Throws `Error` with
+/// line, column and path for missing or impossible sizes, for other types, and for layers that have no price here.
 Network network_from_model_config(std::string_view text, std::string_view file_name);
+
+/// Returns the parts of a configuration's model that its network lacks though they would cost time and memory: "the
+/// layers that predict further tokens". Empty: none, or the network is of another origin.
+std::string unpriced_parts(const Network& network);
 
 /// Returns the keys of its configuration that nobody read though what the network computes could depend on them, as
 /// `source` names them: "logits_scaling, sliding_window". Empty: none, or the network is of another origin.

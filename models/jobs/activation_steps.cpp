@@ -137,14 +137,27 @@ void add_core_steps(StepList& list, const LayerSpec& layer, const JobShape& shap
 
 void add_attention_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
-  const std::int64_t queries = queries_width(layer) / tensor;
+  const std::int64_t made = attended_width(layer) / tensor;
   const std::int64_t qkv = qkv_width(layer) / tensor;
-  list.add_entering("attention.input", {list.tokens(), layer.width, qkv});
-  if (layer.head_norm) {  // queries and keys before their norms
-    list.add("attention.head_norm", {.for_input_grad = list.of((qkv + queries) / 2)});
+  list.add_entering("attention.input", {list.tokens(), layer.width, attention_columns(layer) / tensor});
+  if (layer.head_norm || layer.whole_norm) {  // queries and keys before their norms
+    list.add("attention.head_norm", {.for_input_grad = list.of(queries_and_keys(layer) / tensor)});
   }
-  add_core_steps(list, layer, shape, list.of(qkv), list.of(queries));
-  list.add_leaving("attention.attended", {list.tokens(), queries, layer.width});
+  add_core_steps(list, layer, shape, list.of(qkv), list.of(made));
+  if (layer.gated) {  // both factors
+    ActivationStep& gate = list.add("attention.gate", {.for_input_grad = 2 * list.of(made)});
+    gate.forward = list.of(made);
+    gate.input_grad = 2 * list.of(made);
+  }
+  list.add_leaving("attention.attended", {list.tokens(), made, layer.width});
+}
+
+/// What the indexer chooses keys by: its queries, its key and the weights of its heads.
+void add_index_step(StepList& list, const LayerSpec& layer) {
+  const std::int64_t kept = list.of((layer.index_heads + 1) * layer.index_width + layer.index_heads);
+  ActivationStep& step = list.add("attention.index", {.for_input_grad = kept});
+  step.forward = kSingleBytes * list.tokens() * layer.index_keys;  // what it chose
+  step.input_grad = kept;
 }
 
 void add_latent_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
@@ -154,6 +167,7 @@ void add_latent_steps(StepList& list, const LayerSpec& layer, const JobShape& sh
   const std::int64_t latents = layer.query_rank + layer.key_rank + layer.rotary_width;
   list.add_entering("attention.input", {list.tokens(), layer.width, latents});
   list.add("attention.latent_norm", {.for_input_grad = list.of(latents)}).input_grad = 2 * list.of(latents);
+  if (layer.index_heads > 0) add_index_step(list, layer);
   list.add_inner("attention.latents", {list.tokens(), latents, 2 * queries + values}, list.tokens());
   add_core_steps(list, layer, shape, list.of(2 * queries + values), list.of(values));
   if (shape.parallelism.modules.has(RecomputeModule::kMlaUpProj)) {
@@ -183,7 +197,7 @@ void add_mlp_steps(StepList& list, const LayerSpec& layer, const JobShape& shape
 
 /// Experts that every token goes through, side by side.
 void add_shared_steps(StepList& list, const LayerSpec& layer, const JobShape& shape) {
-  const std::int64_t numbers = layer.shared_experts * list.tokens() * (layer.hidden / shape.parallelism.tensor);
+  const std::int64_t numbers = list.tokens() * (shared_width(layer) / shape.parallelism.tensor);
   const std::int64_t out = list.number() * numbers;
   const std::int64_t in = layer.gated ? 2 * out : out;
   add_activation_step(list, "moe.shared_hidden", layer, numbers);

@@ -27,11 +27,16 @@ constexpr std::int32_t kUnfusedLaunches = 9;
 /// A fused backward does 5 products for the forward's 2.
 constexpr double kFusedBackward = 2.5;
 
-/// Returns the part of the scores that the mask leaves: all, the lower half, or a band of `window` below the diagonal.
+/// Returns the part of the scores that the mask leaves: all, the lower half, a band below the diagonal (of a window, or
+/// of as many keys as an indexer leaves), or the lower halves of parts.
 double seen_share(const LayerSpec& layer, std::int64_t sequence) {
   if (!layer.causal) return 1;
-  const auto window = static_cast<double>(layer.window > 0 ? std::min(layer.window, sequence) : sequence);
   const auto all = static_cast<double>(sequence);
+  if (layer.chunk > 0 && layer.chunk < sequence) {
+    const auto rest = static_cast<double>(sequence % layer.chunk);
+    return ((all - rest) * static_cast<double>(layer.chunk) + rest * rest) / 2 / (all * all);
+  }
+  const auto window = static_cast<double>(seen_tokens(layer, sequence));
   return (window * (all - window) + window * window / 2) / (all * all);
 }
 
@@ -106,8 +111,9 @@ void add_context(LayerKernels& kernels, const JobShape& shape, std::int64_t quer
 LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
   const std::int64_t head = head_width(layer);
-  const std::int64_t inner = queries_width(layer) / tensor;
+  const std::int64_t inner = attended_width(layer) / tensor;
   const std::int64_t qkv = qkv_width(layer) / tensor;
+  const std::int64_t columns = attention_columns(layer) / tensor;
   const std::int64_t tokens = shape.tokens();
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
@@ -116,7 +122,7 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   add_linear(in, shape,
              {.tokens = tokens,
               .inputs = layer.width,
-              .outputs = qkv,
+              .outputs = columns,
               .input_cast = true,
               .divided = Divided::kOutputs,
               .adapted = LoraTargets::kQkv});
@@ -136,15 +142,19 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   // Queries that share keys lie between them, so they are copied to their own places, and gradients back.
   const bool apart = layer.kv_heads > 0 && layer.kv_heads != layer.heads;
   if (apart) kernels.forward.memory(2 * shape.bytes(tokens, qkv), 3);
-  const double normed = layer.head_norm ? shape.bytes(tokens, (qkv + inner) / 2) : 0;  // queries and keys
-  if (layer.head_norm) kernels.forward.memory(2 * normed, 2, Movement::kNorm);
+  const bool norms = layer.head_norm || layer.whole_norm;
+  const double normed = norms ? shape.bytes(tokens, queries_and_keys(layer) / tensor) : 0;
+  if (norms) kernels.forward.memory(2 * normed, 2, Movement::kNorm);
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);
-  add_core(kernels, layer, shape, {head, head});
-  add_context(kernels, shape, inner, qkv - inner);
+  const double gate = layer.gated ? shape.bytes(tokens, inner) : 0;
+  if (layer.gated) kernels.input_grad.memory(5 * gate, 2);
+  add_core(kernels, layer, shape, {head, inner * tensor / layer.heads});
+  add_context(kernels, shape, queries_width(layer) / tensor, qkv - queries_width(layer) / tensor);
+  if (layer.gated) kernels.forward.memory(3 * gate, 2);
   if (layer.rotary) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 2);
   if (apart) kernels.input_grad.memory(2 * shape.bytes(tokens, qkv), 1);
-  if (layer.head_norm) kernels.input_grad.memory(4 * normed, 4, Movement::kNorm);
+  if (norms) kernels.input_grad.memory(4 * normed, 4, Movement::kNorm);
   kernels.forward.append(out.forward);
   block.leave();
   kernels.input_grad.append(in.input_grad);
@@ -153,6 +163,35 @@ LayerKernels attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   kernels.weight_grad.append(in.weight_grad);
   return kernels;
 }
+
+namespace {
+
+/// The indexer of sparse attention, whole on every tensor rank: its products, its scores of every token with all tokens
+/// before it, and the choice of keys by them, which reads the scores of all heads' sum in 32 bits.
+void add_indexer_kernels(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape) {
+  if (layer.index_heads == 0) return;
+  const std::int64_t tokens = shape.tokens();
+  const std::int64_t queries = layer.index_heads * layer.index_width;
+  add_linear(kernels, shape,
+             {.tokens = tokens, .inputs = layer.query_rank > 0 ? layer.query_rank : layer.width, .outputs = queries});
+  add_linear(kernels, shape,
+             {.tokens = tokens, .inputs = layer.width, .outputs = layer.index_width + layer.index_heads});
+  const double pairs = static_cast<double>(tokens) * static_cast<double>(shape.sequence) / 2;
+  const double products = 2 * pairs * static_cast<double>(queries);
+  AttentionShape scores{.rows = shape.sequence / shape.parallelism.context,
+                        .columns = shape.sequence,
+                        .heads = shape.samples * layer.index_heads,
+                        .key_width = layer.index_width,
+                        .value_width = layer.index_width};
+  constexpr double kScoreBytes = 4;
+  kernels.forward.attention(scores, products, 2 * shape.bytes(tokens, queries), 1);
+  kernels.forward.memory(3 * kScoreBytes * pairs, 3);
+  scores.pass = ProductPass::kInputGrad;
+  kernels.input_grad.attention(scores, 3 * products, 4 * shape.bytes(tokens, queries), 3);
+  kernels.input_grad.memory(3 * kScoreBytes * pairs, 3);
+}
+
+}  // namespace
 
 LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tensor = shape.parallelism.tensor;
@@ -189,6 +228,7 @@ LayerKernels latent_attention_kernels(const LayerSpec& layer, const JobShape& sh
     kernels.again.memory(moved / 2, 3);
   }
   kernels.forward.memory(moved, 6);  // norms of the latents, rotary parts, keys put together
+  add_indexer_kernels(kernels, layer, shape);
   block.enter_backward();
   kernels.input_grad.append(out.input_grad);
   add_core(kernels, layer, shape, {key, layer.value_width});

@@ -183,8 +183,13 @@ void add_shared_experts(LayerKernels& kernels, const LayerSpec& layer, const Job
   TensorBlock block(shared, shape, layer.width);
   if (divided) block.enter();
   if (divided) block.enter_backward();
-  add_mlp(shared, layer, shape,
-          {shape.tokens(), layer.width, layer.hidden * layer.shared_experts / shape.parallelism.tensor});
+  add_mlp(shared, layer, shape, {shape.tokens(), layer.width, shared_width(layer) / shape.parallelism.tensor});
+  if (layer.shared_gate) {  // a product with one column, its sigmoid, and the experts' sum times it
+    const double values = shape.bytes(shape.norm_tokens(), layer.width);
+    add_linear(shared, shape, {.tokens = shape.norm_tokens(), .inputs = layer.width, .outputs = 1, .wide = true});
+    shared.forward.memory(2 * values, 2);
+    shared.input_grad.memory(3 * values, 3);
+  }
   if (divided) block.leave();
   if (divided) block.leave_backward();
   kernels.append(shared);

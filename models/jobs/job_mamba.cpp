@@ -40,7 +40,7 @@ constexpr ScanTraffic kScanBackward{.inner = 11,
 
 double scan_bytes(const LayerSpec& layer, const JobShape& shape, const ScanTraffic& traffic) {
   const auto inner = static_cast<double>(mamba_inner(layer));
-  const auto chunk = static_cast<double>(kMambaChunk);
+  const auto chunk = static_cast<double>(layer.delta ? kDeltaChunk : kMambaChunk);
   const auto state = static_cast<double>(layer.state);
   const auto groups = static_cast<double>(layer.groups);
   const double moved =
@@ -59,9 +59,10 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
   const std::int64_t tokens = shape.tokens();
   const std::int64_t inner = mamba_inner(layer) / tensor;
   const std::int64_t projected = mamba_projected(layer) / tensor;
-  const std::int64_t convolved = inner + 2 * layer.groups * layer.state / tensor;
+  const std::int64_t convolved = mamba_convolved(layer) / tensor;
+  const std::int64_t gates = mamba_gates(layer) / tensor;
   const auto each = static_cast<double>(tokens) / static_cast<double>(tensor);
-  const double scan = each * scan_flops(layer);
+  const double scan = layer.state > 0 ? each * scan_flops(layer) : 0;
   LayerKernels kernels;
   TensorBlock block(kernels, shape, layer.width);
   LayerKernels in;
@@ -72,6 +73,10 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
               .outputs = projected,
               .input_cast = true,
               .divided = Divided::kOutputs});
+  if (gates > 0) {
+    add_linear(in, shape, {.tokens = tokens, .inputs = layer.width, .outputs = 2 * layer.gate_rank});
+    add_linear(in, shape, {.tokens = tokens, .inputs = layer.gate_rank, .outputs = gates});
+  }
   add_linear(
       out, shape,
       {.tokens = tokens, .inputs = inner, .outputs = layer.width, .input_cast = true, .divided = Divided::kInputs});
@@ -81,14 +86,16 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
   };
   block.enter();
   kernels.forward.append(in.forward);
-  exchange(kernels.forward, projected);
-  kernels.forward.memory(2 * shape.bytes(tokens, convolved), 1);
+  exchange(kernels.forward, projected + gates);
+  if (layer.kernel > 0) kernels.forward.memory(2 * shape.bytes(tokens, convolved), 1);
   AttentionShape fused{.rows = tokens,
-                       .columns = kMambaChunk,
+                       .columns = layer.delta ? kDeltaChunk : kMambaChunk,
                        .heads = layer.heads / tensor,
                        .key_width = layer.state,
                        .value_width = layer.head_width};
-  kernels.forward.attention(fused, scan, each * scan_bytes(layer, shape, kScanForward), kScanForward.launches);
+  if (layer.state > 0) {
+    kernels.forward.attention(fused, scan, each * scan_bytes(layer, shape, kScanForward), kScanForward.launches);
+  }
   fused.pass = ProductPass::kInputGrad;
   kernels.forward.memory(3 * shape.bytes(tokens, inner), 1, Movement::kNorm);  // gate and norm
   exchange(kernels.forward, inner);
@@ -98,9 +105,13 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
   kernels.input_grad.append(out.input_grad);
   exchange(kernels.input_grad, inner);
   kernels.input_grad.memory(6 * shape.bytes(tokens, inner), 2, Movement::kNorm);
-  kernels.input_grad.attention(fused, 3 * scan, each * scan_bytes(layer, shape, kScanBackward), kScanBackward.launches);
-  kernels.input_grad.memory(5 * shape.bytes(tokens, convolved), 3);  // the convolution again, and its gradient
-  exchange(kernels.input_grad, projected);
+  if (layer.state > 0) {
+    kernels.input_grad.attention(fused, 3 * scan, each * scan_bytes(layer, shape, kScanBackward),
+                                 kScanBackward.launches);
+  }
+  // the convolution again, and its gradient
+  if (layer.kernel > 0) kernels.input_grad.memory(5 * shape.bytes(tokens, convolved), 3);
+  exchange(kernels.input_grad, projected + gates);
   kernels.input_grad.append(in.input_grad);
   block.leave_backward();
   kernels.weight_grad.append(out.weight_grad);

@@ -38,10 +38,11 @@ bool is_divided(const LayerSpec& layer, const ParameterFacts& parameter) {
     case LayerKind::kMlp:
       return !named("out.bias");
     case LayerKind::kMamba:
-      return true;
+      return !named("gate_down.weight") && (layer.state == 0 || !layer.delta || !named("gate_norm.weight"));
     case LayerKind::kLatentAttention:
       return !named("query_down.weight") && !named("query_norm.weight") && !named("key_down.weight") &&
-             !named("key_norm.weight");
+             !named("key_norm.weight") && !named("index_query.weight") && !named("index_key.weight") &&
+             !named("index_norm.weight") && !named("index_norm.bias") && !named("index_heads.weight");
     default:
       return false;
   }
@@ -59,12 +60,13 @@ std::int64_t share_of(const ParameterFacts& parameter, std::int64_t ranks) {
 void add_moe_parameters(const LayerSpec& layer, const Parallelism& job, const ParameterFacts& parameter,
                         DeviceParameters& sum) {
   const auto named = [&](std::string_view part) { return is_part(layer, parameter, part); };
-  if (named("router.weight") || named("latent_in.weight") || named("latent_out.weight")) {
+  if (named("router.weight") || named("router.bias") || named("shared_gate.weight") || named("latent_in.weight") ||
+      named("latent_out.weight")) {
     sum.dense += parameter.count();
     return;
   }
   const bool shared_only = named("shared_in.weight") || named("shared_out.weight");
-  const bool routed_only = layer.latent_width > 0 && !shared_only;
+  const bool routed_only = (layer.latent_width > 0 || layer.shared_hidden > 0) && !shared_only;
   const std::int64_t held =
       shared_only ? layer.shared_experts : layer.experts + (routed_only ? 0 : layer.shared_experts);
   const std::int64_t each = parameter.count() / held;

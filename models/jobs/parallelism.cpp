@@ -39,7 +39,7 @@ bool check_layer(const LayerSpec& layer, const Parallelism& job) {
       break;
     case LayerKind::kMamba:
       divides(layer, "tensor", job.tensor, "heads", layer.heads);
-      divides(layer, "tensor", job.tensor, "groups", layer.groups);
+      if (layer.state > 0) divides(layer, "tensor", job.tensor, "groups", layer.groups);
       if (job.context > 1) divides(layer, "context", job.context, "heads of a tensor rank", layer.heads / job.tensor);
       break;
     case LayerKind::kFurtherToken:

@@ -9,7 +9,8 @@ bool is_residual(const LayerSpec& layer) { return layer.kind == LayerKind::kResi
 
 bool attends(const LayerSpec& layer) {
   return std::ranges::any_of(layer.body, [](const LayerSpec& inner) {
-    return inner.kind == LayerKind::kAttention || inner.kind == LayerKind::kLatentAttention;
+    return inner.kind == LayerKind::kAttention || inner.kind == LayerKind::kLatentAttention ||
+           (inner.kind == LayerKind::kMamba && inner.delta);
   });
 }
 

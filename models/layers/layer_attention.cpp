@@ -15,19 +15,31 @@ void check(const LayerSpec& spec, bool sliced) {
   if (!spec.causal && sliced) throw Error("layer '" + spec.name + "': sequence slices need causal attention");
 }
 
-/// RMS norms of every head's query and key: their input is kept beside their output, and 1 / rms of each.
+/// RMS norms of every head's query and key, or of all of them: their input is kept beside their output, and 1 / rms of
+/// each.
 void add_head_norms(LayerFacts& facts, const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
-  const std::int64_t heads = spec.heads + (spec.kv_heads == 0 ? spec.heads : spec.kv_heads);
+  const std::int64_t kv_heads = spec.kv_heads == 0 ? spec.heads : spec.kv_heads;
+  const std::int64_t heads = spec.heads + kv_heads;
   const std::int64_t rows = sizes.activations(heads * head_width(spec));
-  const std::int64_t statistics = sizes.statistics(sizes.tokens() * heads);
-  facts.parameters.push_back(sizes.vector("query_norm.weight", head_width(spec), 1.0));
-  facts.parameters.push_back(sizes.vector("key_norm.weight", head_width(spec), 1.0));
+  const std::int64_t statistics = sizes.statistics(sizes.tokens() * (spec.whole_norm ? 2 : heads));
+  const std::int64_t queries = spec.whole_norm ? queries_width(spec) : head_width(spec);
+  const std::int64_t keys = spec.whole_norm ? kv_heads * head_width(spec) : head_width(spec);
+  facts.parameters.push_back(sizes.vector("query_norm.weight", queries, 1.0));
+  facts.parameters.push_back(sizes.vector("key_norm.weight", keys, 1.0));
   facts.stash.push_back(sizes.kept("heads_before_norm", rows, LastUse::kInputGrad));
   facts.stash.push_back(sizes.kept("inverse_deviation", statistics, LastUse::kInputGrad));
-  facts.forward.bytes_moved += 2 * rows + statistics + sizes.weights(2 * head_width(spec));
+  facts.forward.bytes_moved += 2 * rows + statistics + sizes.weights(queries + keys);
   facts.input_grad.bytes_moved +=
-      3 * rows + statistics + sizes.weights(2 * head_width(spec)) + sizes.accumulate(2 * head_width(spec));
+      3 * rows + statistics + sizes.weights(queries + keys) + sizes.accumulate(queries + keys);
+}
+
+/// What attention makes times the sigmoid of a product of the input: both factors are kept.
+void add_gate(LayerFacts& facts, const LayerSizes& sizes) {
+  const std::int64_t made = sizes.activations(attended_width(sizes.spec));
+  facts.stash.push_back(sizes.kept("gate", 2 * made, LastUse::kInputGrad));
+  facts.forward.bytes_moved += 3 * made;
+  facts.input_grad.bytes_moved += 5 * made;
 }
 
 }  // namespace
@@ -41,8 +53,8 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   const LayerSpec& spec = sizes.spec;
   check(spec, sizes.shape.before + sizes.shape.after > 0);
   const std::int64_t width = spec.width;
-  const std::int64_t inner = queries_width(spec);
-  const std::int64_t qkv_width = plumb::qkv_width(spec);
+  const std::int64_t inner = attended_width(spec);
+  const std::int64_t qkv_width = attention_columns(spec);
   const std::int64_t sequence = sizes.shape.sequence;
   const std::int64_t before = sizes.shape.before;
   LayerFacts facts;
@@ -61,7 +73,7 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   facts.output_bytes = sizes.activations(width);
 
   const double projections = sizes.product(width, qkv_width) + sizes.product(inner, width);
-  const double scores = 2 * sizes.product(inner, sequence + 2 * before);  // q k and (scores) v
+  const double scores = sizes.product(queries_width(spec) + inner, sequence + 2 * before);  // q k and (scores) v
   facts.forward.flops = projections + scores;
   facts.input_grad.flops = projections + 2 * scores;
   facts.weight_grad.flops = projections;
@@ -74,7 +86,7 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
 
   const std::int64_t number = sizes.precision.activation_bytes;
   const std::int64_t score_rows = std::min(kAttentionRows, sequence) * (before + sequence) * number;
-  const std::int64_t keys_width = qkv_width - inner;
+  const std::int64_t keys_width = plumb::qkv_width(spec) - queries_width(spec);
   const std::int64_t gathered = before > 0 ? (before + sequence) * keys_width * number : 0;
   const std::int64_t angles = spec.rotary ? sequence * head_width(spec) * number : 0;
   facts.forward.workspace_bytes = score_rows + angles + gathered;
@@ -84,7 +96,9 @@ LayerFacts describe_attention(const LayerSizes& sizes) {
   } else {
     facts.earlier_key_grad_bytes = sizes.shape.samples * before * keys_width * number;
   }
-  if (spec.head_norm) add_head_norms(facts, sizes);
+  if (spec.head_norm || spec.whole_norm) add_head_norms(facts, sizes);
+  if (spec.gated) add_gate(facts, sizes);
+  if (spec.sinks) facts.parameters.push_back(sizes.vector("sinks", spec.heads));
   return facts;
 }
 

@@ -43,14 +43,22 @@ constexpr std::array kEmbeddingNumbers{kVocabulary, kWidth,
                                        LayerNumber{"positions", &LayerSpec::positions, 0, kMostRows, Default::kZero}};
 constexpr std::array kNormNumbers{kWidth};
 constexpr std::array kNormSwitches{kBias};
-constexpr std::array kAttentionNumbers{kWidth,
-                                       LayerNumber{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired},
-                                       LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero},
-                                       LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kZero},
-                                       LayerNumber{"window", &LayerSpec::window, 0, kMostRows, Default::kZero}};
-constexpr std::array kAttentionSwitches{
-    LayerSwitch{"causal", &LayerSpec::causal}, LayerSwitch{"rotary", &LayerSpec::rotary}, kBias,
-    LayerSwitch{"qkv_bias", &LayerSpec::qkv_bias}, LayerSwitch{"head_norm", &LayerSpec::head_norm}};
+constexpr std::array kAttentionNumbers{
+    kWidth,
+    LayerNumber{"heads", &LayerSpec::heads, 1, kMostWidth, Default::kRequired},
+    LayerNumber{"kv_heads", &LayerSpec::kv_heads, 1, kMostWidth, Default::kZero},
+    LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kZero},
+    LayerNumber{"value_width", &LayerSpec::value_width, 1, kMostWidth, Default::kZero},
+    LayerNumber{"window", &LayerSpec::window, 0, kMostRows, Default::kZero},
+    LayerNumber{"chunk", &LayerSpec::chunk, 0, kMostRows, Default::kZero}};
+constexpr std::array kAttentionSwitches{LayerSwitch{"causal", &LayerSpec::causal},
+                                        LayerSwitch{"rotary", &LayerSpec::rotary},
+                                        kBias,
+                                        LayerSwitch{"qkv_bias", &LayerSpec::qkv_bias},
+                                        LayerSwitch{"head_norm", &LayerSpec::head_norm},
+                                        LayerSwitch{"whole_norm", &LayerSpec::whole_norm},
+                                        LayerSwitch{"sinks", &LayerSpec::sinks},
+                                        LayerSwitch{"gated", &LayerSpec::gated}};
 constexpr std::array kMlpNumbers{kWidth,
                                  LayerNumber{"hidden", &LayerSpec::hidden, 1, 4 * kMostWidth, Default::kFourWidths}};
 constexpr std::array kMlpSwitches{LayerSwitch{"gated", &LayerSpec::gated}, kBias};
@@ -113,13 +121,20 @@ constexpr std::array kMoeNumbers{
     LayerNumber{"experts", &LayerSpec::experts, 1, kMostExperts, Default::kRequired},
     LayerNumber{"experts_per_token", &LayerSpec::experts_per_token, 1, kMostExperts, Default::kRequired},
     LayerNumber{"shared_experts", &LayerSpec::shared_experts, 0, kMostExperts, Default::kZero},
+    LayerNumber{"shared_hidden", &LayerSpec::shared_hidden, 0, 4 * kMostWidth, Default::kZero},
     LayerNumber{"latent_width", &LayerSpec::latent_width, 0, kMostWidth, Default::kZero}};
+constexpr std::array kMoeSwitches{LayerSwitch{"gated", &LayerSpec::gated}, kBias,
+                                  LayerSwitch{"router_bias", &LayerSpec::router_bias},
+                                  LayerSwitch{"shared_gate", &LayerSpec::shared_gate}};
 constexpr std::array kMambaNumbers{kWidth,
                                    kHeads,
                                    LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kRequired},
-                                   LayerNumber{"state", &LayerSpec::state, 1, kMostWidth, Default::kRequired},
+                                   LayerNumber{"state", &LayerSpec::state, 0, kMostWidth, Default::kRequired},
                                    LayerNumber{"groups", &LayerSpec::groups, 1, kMostWidth, Default::kOne},
-                                   LayerNumber{"kernel", &LayerSpec::kernel, 1, kMostKernel, Default::kRequired}};
+                                   LayerNumber{"kernel", &LayerSpec::kernel, 0, kMostKernel, Default::kRequired},
+                                   LayerNumber{"gate_rank", &LayerSpec::gate_rank, 0, kMostWidth, Default::kZero}};
+constexpr std::array kMambaSwitches{LayerSwitch{"delta", &LayerSpec::delta},
+                                    LayerSwitch{"fixed_decay", &LayerSpec::fixed_decay}};
 constexpr std::array kFurtherTokenNumbers{kWidth, kVocabulary};
 constexpr std::array kLatentNumbers{
     kWidth,
@@ -128,7 +143,10 @@ constexpr std::array kLatentNumbers{
     LayerNumber{"key_rank", &LayerSpec::key_rank, 1, kMostWidth, Default::kRequired},
     LayerNumber{"head_width", &LayerSpec::head_width, 1, kMostWidth, Default::kRequired},
     LayerNumber{"rotary_width", &LayerSpec::rotary_width, 0, kMostWidth, Default::kZero},
-    LayerNumber{"value_width", &LayerSpec::value_width, 1, kMostWidth, Default::kRequired}};
+    LayerNumber{"value_width", &LayerSpec::value_width, 1, kMostWidth, Default::kRequired},
+    LayerNumber{"index_heads", &LayerSpec::index_heads, 0, kMostWidth, Default::kZero},
+    LayerNumber{"index_width", &LayerSpec::index_width, 0, kMostWidth, Default::kZero},
+    LayerNumber{"index_keys", &LayerSpec::index_keys, 0, kMostRows, Default::kZero}};
 constexpr std::array kLatentSwitches{LayerSwitch{"causal", &LayerSpec::causal}};
 
 constexpr std::array kFields{
@@ -154,9 +172,9 @@ constexpr std::array kFields{
     LayerFields{LayerKind::kClassifier, "classifier", kClassifierNumbers, kNormSwitches},
     LayerFields{LayerKind::kCrossProjection, "cross_projection", kNormNumbers, kNormSwitches},
     LayerFields{LayerKind::kAttentionCore, "attention_core", kCoreNumbers, kCoreSwitches},
-    LayerFields{LayerKind::kMoe, "moe", kMoeNumbers, kMlpSwitches},
+    LayerFields{LayerKind::kMoe, "moe", kMoeNumbers, kMoeSwitches},
     LayerFields{LayerKind::kLatentAttention, "latent_attention", kLatentNumbers, kLatentSwitches},
-    LayerFields{LayerKind::kMamba, "mamba", kMambaNumbers, {}},
+    LayerFields{LayerKind::kMamba, "mamba", kMambaNumbers, kMambaSwitches},
     LayerFields{LayerKind::kFurtherToken, "further_token", kFurtherTokenNumbers, {}},
 };
 

@@ -38,21 +38,34 @@ struct ImageShape {
 ImageShape input_image(const LayerSpec& layer);
 ImageShape output_image(const LayerSpec& layer);
 
-/// Columns in attention: of a head, of all queries, and of queries, keys and values side by side.
+/// Columns in attention: of a head, of all queries, of these and all keys, of what all heads make, of queries, keys and
+/// values side by side, and of the product that makes these and the gate.
 std::int64_t head_width(const LayerSpec& layer);
 std::int64_t queries_width(const LayerSpec& layer);
+std::int64_t queries_and_keys(const LayerSpec& layer);
+std::int64_t attended_width(const LayerSpec& layer);
 std::int64_t qkv_width(const LayerSpec& layer);
+std::int64_t attention_columns(const LayerSpec& layer);
+/// How many tokens a token of attention sees at most, in a sequence of that length.
+std::int64_t seen_tokens(const LayerSpec& layer, std::int64_t sequence);
 
 /// Returns the sizes of Mamba: features inside; columns of its first product (gate, features, what writes and reads the
-/// state, steps).
+/// state, steps; with the delta rule also strengths of writing), of which the convolution reads the second and third;
+/// columns of the products behind `gate_rank` features.
 std::int64_t mamba_inner(const LayerSpec& layer);
 std::int64_t mamba_projected(const LayerSpec& layer);
+std::int64_t mamba_convolved(const LayerSpec& layer);
+std::int64_t mamba_gates(const LayerSpec& layer);
 /// FLOPs per token of the scan of a Mamba layer in chunks of `kMambaChunk` tokens: scores inside a chunk (the lower
-/// half), their products with the features, and the states that chunks hand on (Dao and Gu 2024, section 6).
+/// half), their products with the features, and the states that chunks hand on (Dao and Gu 2024, section 6). With the
+/// delta rule chunks have `kDeltaChunk` tokens; what they write is solved for first, which takes as many scores of keys
+/// with keys, two products with the triangle that comes out, and one more with the state (Yang et al. 2024, section 3).
 inline constexpr std::int64_t kMambaChunk = 128;
+inline constexpr std::int64_t kDeltaChunk = 64;
 double scan_flops(const LayerSpec& layer);
-/// Features of a token on its way through experts.
+/// Features of a token on its way through experts, and the inner width of all shared experts.
 std::int64_t expert_width(const LayerSpec& layer);
+std::int64_t shared_width(const LayerSpec& layer);
 
 /// What `Activation::kUsual` stands for is resolved: the activation of an MLP.
 Activation activation_of(const LayerSpec& layer);

@@ -33,8 +33,9 @@ enum class LayerKind : std::uint8_t {
   kAttentionCore,    ///< attention of given queries, keys and values: no weights
   kMoe,              ///< a router and experts, of which each token goes through a few (costs only)
   kLatentAttention,  ///< queries, keys and values through narrow latent vectors (MLA, DeepSeek-V2; costs only)
-  kMamba,            ///< a selective state space model (Mamba-2, Dao and Gu 2024; costs only)
-  kFurtherToken,     ///< predicts one token more from the layers before it (DeepSeek-V3's MTP module; costs only)
+  kMamba,         ///< a recurrence with a gate: Mamba-2, gated delta rule, lightning attention, or a short convolution
+                  ///< alone (costs only)
+  kFurtherToken,  ///< predicts one token more from the layers before it (DeepSeek-V3's MTP module; costs only)
 };
 
 /// Times and sizes of a layer that somebody measured.
@@ -73,21 +74,33 @@ struct LayerSpec {
   std::int64_t experts = 0;     ///< MoE: routed experts, each an MLP of inner width `hidden`
   std::int64_t experts_per_token = 0;  ///< MoE: experts that a token goes through (top-k)
   std::int64_t shared_experts = 0;     ///< MoE: further experts that every token goes through
+  std::int64_t shared_hidden = 0;      ///< MoE: inner width of all shared experts; 0: shared_experts times hidden
   std::int64_t latent_width = 0;       ///< MoE: features of a token on its way through the routed experts; 0: width
-  std::int64_t state = 0;              ///< Mamba: numbers that a feature of a head remembers
+  std::int64_t state = 0;              ///< Mamba: numbers that a feature of a head remembers; 0: no recurrence
+  std::int64_t gate_rank = 0;          ///< Mamba with the delta rule: its gates come through so many features; 0: none
   std::int64_t query_rank = 0;         ///< latent attention: width of the latent queries; 0: no latent
   std::int64_t key_rank = 0;           ///< latent attention: width of the latent keys and values
   std::int64_t head_width = 0;    ///< attention, Mamba: of a head, 0: width / heads; latent attention: of a query and
                                   ///< key without its rotary part
   std::int64_t rotary_width = 0;  ///< latent attention: rotary part of a query and key; keys share one
-  std::int64_t value_width = 0;   ///< latent attention: of a head's value
+  std::int64_t value_width = 0;   ///< latent attention: of a head's value; attention: 0: as the head
+  std::int64_t index_heads = 0;   ///< latent attention: heads of the indexer that chooses keys (DeepSeek-V3.2); 0: none
+  std::int64_t index_width = 0;   ///< latent attention: of a head of the indexer
+  std::int64_t index_keys = 0;    ///< latent attention: keys that the indexer leaves to a token
   std::int64_t side_parameters = 0;  ///< head: of small branches beside it (pooler, second classifier), no work
   bool causal = true;                ///< attention
   bool rotary = false;               ///< attention: rotary position embedding
-  bool gated = false;                ///< MLP, MoE: the activation of one half times the other half
+  bool gated = false;                ///< MLP, MoE: the activation of one half times the other half; attention: what it
+                                     ///< makes times the sigmoid of a product as wide (costs only)
   bool bias = true;                  ///< attention, MLP, MoE, linear, layer norm, convolution, classifier
   bool qkv_bias = false;             ///< attention without `bias`: queries, keys and values have one all the same
   bool head_norm = false;            ///< attention: an RMS norm of every head's query and key (costs only)
+  bool whole_norm = false;           ///< attention: an RMS norm of all queries and one of all keys (costs only)
+  bool sinks = false;                ///< attention: a number per head beside its scores (gpt-oss; costs only)
+  bool router_bias = false;          ///< MoE: the router's product has a bias
+  bool shared_gate = false;          ///< MoE: shared experts times the sigmoid of a product with one column
+  bool delta = false;                ///< Mamba: the gated delta rule (Yang et al. 2024)
+  bool fixed_decay = false;          ///< Mamba: a head forgets at a fixed rate (lightning attention)
   bool tied = false;                 ///< head: uses the last embedding's weight (without bias)
   bool target = false;               ///< embedding: reads the target tokens
   bool sinusoidal = false;           ///< embedding: fixed positions, rows scaled by sqrt(width) (Vaswani et al. 2017)
@@ -96,6 +109,7 @@ struct LayerSpec {
   double epsilon = kUsualEpsilon;              ///< norms
   RotaryTurns turns{};                         ///< attention with `rotary`
   std::int64_t window = 0;   ///< causal attention: a token sees itself and the window - 1 before it; 0: all before it
+  std::int64_t chunk = 0;    ///< causal attention: a token sees those before it in its own part of so many; 0: all
   bool frozen = false;       ///< no update changes its parameters, but for those of adapters
   Lora lora{};               ///< its adapters, where the kind has any (models/network/lora.hpp)
   std::string costs_only{};  ///< why it cannot be trained here, though its costs are known; empty: it can

@@ -64,6 +64,10 @@ class LayerCheck {
       fail(layer,
            "groups (" + std::to_string(layer.groups) + ") must divide heads (" + std::to_string(layer.heads) + ")");
     }
+    if (layer.kind == LayerKind::kLatentAttention && (layer.index_heads > 0) != (layer.index_width > 0)) {
+      fail(layer, "has 'index_heads' or 'index_width', expected both of them or neither");
+    }
+    if (layer.gate_rank > 0 && !layer.delta) fail(layer, "has 'gate_rank', expected 'delta' with it");
     if (reads_image(layer.kind)) check_image(layer);
     if (layer.kind != LayerKind::kResidual) return;
     if (layer.body.empty()) fail(layer, "a residual needs at least one layer in its body");
@@ -150,9 +154,10 @@ void check_heads(const LayerSpec& layer) {
   if (kv_heads < 1 || layer.heads % kv_heads != 0) {
     fail(layer, "kv_heads (" + std::to_string(kv_heads) + ") must divide heads (" + std::to_string(layer.heads) + ")");
   }
-  if (layer.window > 0 && !layer.causal) {
-    fail(layer, "a window of " + std::to_string(layer.window) + " tokens needs causal attention");
+  if (const std::int64_t part = std::max(layer.window, layer.chunk); part > 0 && !layer.causal) {
+    fail(layer, "a window of " + std::to_string(part) + " tokens needs causal attention");
   }
+  if (layer.window > 0 && layer.chunk > 0) fail(layer, "has 'window' and 'chunk', expected one of the two");
   if (layer.turns.original > 0 && layer.turns.high <= layer.turns.low) {
     fail(layer, "rotary_high must be above rotary_low");
   }

@@ -235,7 +235,8 @@ Json layer_to_json(const LayerSpec& layer) {
   if (!layer.input.empty()) json["input"] = layer.input;
   if (!layer.from.empty()) json["from"] = layer.from;
   for (const LayerNumber& number : fields.numbers) {
-    const bool zero_is_missing = number.when_missing != LayerNumber::Default::kHalfKernel;
+    const bool zero_is_missing = number.when_missing != LayerNumber::Default::kHalfKernel &&
+                                 number.when_missing != LayerNumber::Default::kRequired;
     if (layer.*number.field != 0 || !zero_is_missing) json[std::string(number.key)] = layer.*number.field;
   }
   for (const LayerSwitch& flag : fields.switches) {

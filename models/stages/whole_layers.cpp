@@ -15,15 +15,35 @@ bool has_inside(const LayerSpec& block, bool (*is_kind)(LayerKind)) {
          std::ranges::any_of(block.body, [&](const LayerSpec& layer) { return is_kind(layer.kind); });
 }
 
+/// A mixer without a norm of its own stands beside the one before it, in the same decoder layer.
+bool begins_decoder(const LayerSpec& block) {
+  return has_inside(block, is_mixer) && !(block.body.size() == 1 && block.body.front().kind == LayerKind::kMamba);
+}
+
+/// Returns whether every block is a decoder layer by itself, as in patterns of Mamba layers, where two mixers or two
+/// others follow each other.
+bool is_pattern(const Network& network) {
+  bool mamba = false;
+  bool unpaired = false;
+  const LayerSpec* before = nullptr;
+  for (const LayerSpec& layer : network.layers) {
+    if (layer.kind != LayerKind::kResidual) continue;
+    mamba = mamba || has_inside(layer, [](LayerKind kind) { return kind == LayerKind::kMamba; });
+    const bool mixes = has_inside(layer, is_mixer);
+    const bool follows = before != nullptr && (begins_decoder(layer) || !mixes);
+    unpaired = unpaired || (follows && has_inside(*before, is_mixer) == mixes);
+    before = &layer;
+  }
+  return mamba && unpaired;
+}
+
 /// First layers of the blocks that count as decoder layers.
 std::vector<std::size_t> decoder_begins(const Network& network) {
-  const bool mamba = std::ranges::any_of(network.layers, [](const LayerSpec& layer) {
-    return has_inside(layer, [](LayerKind kind) { return kind == LayerKind::kMamba; });
-  });
+  const bool pattern = is_pattern(network);
   std::vector<std::size_t> begins;
   for (std::size_t k = 0; k < network.layers.size(); ++k) {
     const LayerSpec& layer = network.layers[k];
-    if (mamba ? layer.kind == LayerKind::kResidual : has_inside(layer, is_mixer)) begins.push_back(k);
+    if (pattern ? layer.kind == LayerKind::kResidual : begins_decoder(layer)) begins.push_back(k);
   }
   return begins;
 }

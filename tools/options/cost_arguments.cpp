@@ -45,6 +45,9 @@ Network network_argument(const std::string& name_or_path) {
     return network;
   }
   Network network = load_network(name_or_path);
+  if (const std::string parts = unpriced_parts(network); !parts.empty()) {
+    note("plumbline: note: " + printable(name_or_path) + ": not priced: " + parts);
+  }
   if (const std::string keys = unread_keys(network); !keys.empty()) {
     note("plumbline: note: " + printable(name_or_path) + ": not read: " + keys +
          "; the network computes as if the file did not say it");

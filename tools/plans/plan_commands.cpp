@@ -13,6 +13,7 @@
 #include "models/ground/error.hpp"
 #include "models/launches/read_launch.hpp"
 #include "models/launches/torchtitan_network.hpp"
+#include "models/network/layer_shape.hpp"
 #include "models/pricing/profiled_network.hpp"
 #include "models/stages/whole_layers.hpp"
 #include "schedules/catalogue/pipeline_copies.hpp"
@@ -424,7 +425,23 @@ bool alike(LayerSpec a, LayerSpec b) {
   return a == b;
 }
 
+/// Returns what of a layer the options have no word for here; empty: nothing.
+std::string unsaid(const LayerSpec& layer) {
+  if (layer.whole_norm) return "a norm of all queries";
+  if (layer.sinks) return "sinks of attention";
+  if (layer.chunk > 0) return "attention inside of parts of the sequence";
+  if (layer.index_heads > 0) return "an indexer of keys";
+  if (layer.kind == LayerKind::kAttention && layer.gated) return "a gate of attention";
+  if (layer.kind == LayerKind::kAttention && layer.value_width > 0) return "values of another width than keys";
+  if (layer.router_bias) return "a bias of the router";
+  if (layer.shared_gate) return "a gate of the shared experts";
+  return "";
+}
+
 void take_part(const Network& network, const LayerSpec& part, DecoderFacts& facts) {
+  if (const std::string what = unsaid(part); !what.empty()) {
+    refuse_network(network, "layer '" + part.name + "' has " + what);
+  }
   const auto same = [&](const LayerSpec*& known) {
     if (known == nullptr) known = &part;
     if (!alike(*known, part)) refuse_network(network, "layer '" + part.name + "' differs from '" + known->name + "'");
@@ -451,13 +468,15 @@ void take_part(const Network& network, const LayerSpec& part, DecoderFacts& fact
   }
 }
 
+bool is_norm(LayerKind kind) { return kind == LayerKind::kLayerNorm || kind == LayerKind::kRmsNorm; }
+
 DecoderFacts decoder_facts(const Network& network) {
   DecoderFacts facts;
   std::size_t blocks = 0;
   for (const LayerSpec& layer : network.layers) {
     if (layer.kind != LayerKind::kResidual) continue;
     ++blocks;
-    if (layer.body.size() != 2 || !layer.shortcut.empty())
+    if (layer.body.size() != 2 || !layer.shortcut.empty() || !is_norm(layer.body.front().kind))
       refuse_network(network, "it has other blocks than norm and part");
     for (const LayerSpec& part : layer.body) take_part(network, part, facts);
   }
@@ -494,7 +513,7 @@ void add_experts(const DecoderFacts& facts, OptionLines& out) {
   out.value("moe-router-topk", experts.experts_per_token);
   out.value("moe-ffn-hidden-size", experts.hidden);
   if (experts.shared_experts > 0) {
-    out.value("moe-shared-expert-intermediate-size", experts.shared_experts * experts.hidden);
+    out.value("moe-shared-expert-intermediate-size", shared_width(experts));
   }
   if (experts.latent_width > 0) out.value("moe-latent-size", experts.latent_width);
   if (facts.mlp != nullptr) {

@@ -45,9 +45,13 @@ std::unique_ptr<Layer<T>> make_layer(const LayerSpec& spec, const MicrobatchShap
     throw Error("layer '" + spec.name + "': cannot be trained; experts, latent attention, Mamba, further tokens and " +
                 "side parameters have costs, but no arithmetic");
   }
-  if (spec.kind == LayerKind::kAttention && (spec.head_norm || queries_width(spec) != spec.width)) {
-    throw Error("layer '" + spec.name + "': cannot be trained; heads that do not fill the width, and norms of heads, " +
-                "have costs, but no arithmetic");
+  const auto is_plain = [&] {
+    const bool filled = queries_width(spec) == spec.width && attended_width(spec) == spec.width;
+    return filled && !spec.head_norm && !spec.whole_norm && !spec.sinks && !spec.gated && spec.chunk == 0;
+  };
+  if (spec.kind == LayerKind::kAttention && !is_plain()) {
+    throw Error("layer '" + spec.name + "': cannot be trained; heads that do not fill the width, norms of heads, " +
+                "sinks, gates and parts of a sequence have costs, but no arithmetic");
   }
   if (const Make make = kMake.at(static_cast<std::size_t>(spec.kind)); make != nullptr) return make(spec, shape);
   throw Error("layer '" + spec.name + "': cannot be trained; a profiled layer has times, but no arithmetic");

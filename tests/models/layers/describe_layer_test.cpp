@@ -145,7 +145,7 @@ TEST_CASE("GPT-2 XL has 1,557,611,200 parameters and Llama-2 70B 68,976,648,192"
                      .kv_heads = 8,
                      .hidden = 28672,
                      .vocabulary = 32000,
-                     .gated = true,
+                     .gated = kind == LayerKind::kMlp,
                      .bias = false};
   };
   const std::int64_t norm70 = count(llama(LayerKind::kRmsNorm));
