@@ -33,11 +33,15 @@ void GrowingFile::add(std::string_view text) {
   int reason = 0;
   if (descriptor_ < 0) reason = disk::open(whole_.path(), O_CREAT | O_TRUNC | O_WRONLY, kNewFile, descriptor_);
   if (reason == 0) reason = disk::write_all(descriptor_, text, whole_.path());
+  check(reason);
+}
+
+void GrowingFile::check(int reason) const {
   if (reason != 0) throw Error(whole_.path() + ": cannot write: " + std::strerror(reason));
 }
 
 void GrowingFile::finish(std::string_view whole) {
-  if (descriptor_ >= 0) disk::close(descriptor_, whole_.path());
+  if (descriptor_ >= 0) check(disk::close(descriptor_, whole_.path()));
   grows_ = false;
   whole_.finish(whole);
 }

@@ -19,10 +19,13 @@ class GrowingFile {
 
   /// Throws `Error` when it cannot be written.
   void add(std::string_view text);
-  /// Writes all of the file anew, as `OutputFile` does.
+  /// Writes all of the file anew, as `OutputFile` does. Throws as it does.
   void finish(std::string_view whole);
 
  private:
+  /// Throws for a reason other than 0.
+  void check(int reason) const;
+
   OutputFile whole_;
   bool grows_;
   int descriptor_ = -1;

@@ -390,7 +390,7 @@ std::string repeats_text(const TrainResult& result) {
          ", 10 % above " + at(90) + "; the figures below are of the last one\n\n";
 }
 
-void print_result(const TriedRun& run) {
+void print_result(const TriedRun& run, bool draws) {
   const TrainResult& result = run.result;
   std::string text = result.losses.empty() ? "" : losses_text(result);
   text += evaluations_text(result.evaluations) + translation_text(run.translation) + validation_text(result);
@@ -399,7 +399,7 @@ void print_result(const TriedRun& run) {
     text += std::string(text.empty() ? "" : "\n") + repeats_text(result) + figures_text(timeline) + "\n" +
             devices_text(timeline);
     if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
-    if (timeline.spans.size() <= kMostDrawnSpans) {
+    if (draws && timeline.spans.size() <= kMostDrawnSpans) {
       text += "\n" + text_timeline(timeline, {.columns = terminal_columns(), .colour = wants_colour()});
     }
   }
@@ -447,7 +447,7 @@ struct RunOutput {
       std::cerr
           << "plumbline: note: the run continued in the middle of its schedule, so there is no timeline to report\n";
     }
-    if (!command.reports.takes_standard_output() && command.losses != "-") print_result(run);
+    if (!command.reports.takes_standard_output() && command.losses != "-") print_result(run, !command.reports.summary);
   }
 };
 

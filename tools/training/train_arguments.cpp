@@ -210,6 +210,8 @@ constexpr std::array<std::string_view, 2> kClips{"stage", "global"};
 constexpr std::string_view kShapes = "shapes";
 constexpr std::string_view kNumbersInWords = "numbers";
 constexpr std::int64_t kTrainingNumbers = 8000;
+/// What the names of files of token ids end with.
+constexpr std::string_view kIdsEnding = ".bin";
 /// Of a text, what is kept for evaluation.
 constexpr std::int64_t kHeldOutPart = 10;
 
@@ -254,10 +256,12 @@ void ModelArguments::add_to(OptionTable& parser) {
   parser.group("Model")
       .text("network", network, "NAME|FILE", "model, see `plumbline networks`")
       .brief()
-      .text("data", data, "WHAT",
-            "training data. Text models: any file (default: the demo's text); image models: a CIFAR-10 file or "
-            "directory, "
-            "or shapes (default); translation models: a file of tab-separated pairs, or numbers (default)")
+      .text(
+          "data", data, "WHAT",
+          "training data. Text models: any file (default: the demo's text), its bytes or, of FILE.bin, token ids of 16 "
+          "bits as nanoGPT and llm.c write them; image models: a CIFAR-10 file or "
+          "directory, "
+          "or shapes (default); translation models: a file of tab-separated pairs, or numbers (default)")
       .brief()
       .whole("augment", augment, {0},
              "image models: shift each image by up to this many pixels and mirror it at random (default: off)")
@@ -321,9 +325,10 @@ std::unique_ptr<TrainingData> ModelArguments::load_data(const Network& of) const
   const bool translates = std::ranges::any_of(of.layers, &LayerSpec::target);
   if (translates) return load_pairs(data, of.sequence, held_out);
   std::string text = data.empty() ? std::string(kDemoText) : read_text_file(data, kTrainingDataFile);
-  const bool tries = evaluate_every || held_out;
-  const auto kept = tries ? static_cast<std::int64_t>(text.size()) / kHeldOutPart : 0;
-  return std::make_unique<TextData>(std::move(text), kept);
+  auto tokens = std::make_unique<TextData>(data.ends_with(kIdsEnding) ? TextData::of_ids(std::move(text), data)
+                                                                      : TextData(std::move(text)));
+  if (evaluate_every || held_out) tokens->hold_out(tokens->size() / kHeldOutPart);
+  return tokens;
 }
 
 void TrainArguments::add_to(OptionTable& parser) {

@@ -56,7 +56,7 @@ void check_saved_identity(const JsonValue& state, const TrainingRun& run) {
     if (was == value) continue;
     const std::size_t part = differing_part(was, value);
     saved.at(name).fail("the checkpoint was saved with '" + std::string(was.substr(part)) + "', this run has '" +
-                        value.substr(part) + "'");
+                        value.substr(part) + "'; expected the same, or a new run from its exported weights");
   }
 }
 

@@ -58,9 +58,12 @@ TEST_CASE("a schedule of inference is not trained, and losses are written with a
         "backwards, or `plumbline simulate pipeedge`\n");
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "l.csv"));
   const std::string train = "plumbline train 1f1b -p 2 -m 2 --network gpt-tiny --steps 3 --sequence 8 ";
-  const CommandResult run = run_command(train + "--losses l.csv --json m.json --summary", scratch.path());
+  const CommandResult run = run_command(train + "--losses l.csv --json m.json", scratch.path());
   CAPTURE(run.err);
   CHECK(run.status == 0);
+  CHECK(text_has(run.out, "all 3 runs of the schedule: median "));
+  CHECK(text_has(run.out, "\nd0 | "));
+  CHECK_FALSE(text_has(run_command(train + "--summary", scratch.path()).out, "\nd0 | "));
   const json losses = json::parse(file_text(scratch.path() / "m.json")).at("training").at("losses");
   std::istringstream rows(file_text(scratch.path() / "l.csv"));
   std::string row;

@@ -1,11 +1,12 @@
 #include <cmath>
-#include <filesystem>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "models/ground/error.hpp"
-#include "tests/support/scratch_directory.hpp"
+#include "tests/support/error_message.hpp"
 #include "trainer/data/text_data.hpp"
 #include "trainer/ground/random.hpp"
 
@@ -58,12 +59,36 @@ TEST_CASE("a text of one sequence and one byte is enough, a shorter one is refus
                        "training text: 8 bytes, expected at least 9 (one sequence and the byte after it)", Error);
 }
 
-TEST_CASE("any file is data, a missing one is an error") {
-  const testing::ScratchDirectory scratch;
-  const auto path = scratch.write("data", std::string("\0\xFF\r\n", 4));
-  CHECK(TextData::from_file(path).size() == 4);
-  std::filesystem::remove(path);
-  CHECK_THROWS_AS(TextData::from_file(path), Error);
+TEST_CASE("token ids of 16 bits are read with the low byte first, with the header of llm.c or without one") {
+  const std::string ids("\x01\x00\x51\xC4\x02\x00\x03\x00", 8);  // 1, 50257, 2, 3
+  std::string header(1024, '\0');
+  header.replace(0, 4, "\x88\xD8\x34\x01");  // 20240520
+  header[4] = 1;
+  header[8] = 4;
+  for (const std::string& contents : {ids, header + ids}) {
+    TextData data = TextData::of_ids(contents, "train.bin");
+    CHECK(data.size() == 4);
+    CHECK(data.facts().vocabulary == 50258);
+    const Microbatch batch = data.microbatch(0, {.samples = 1, .sequence = 3}, 1);
+    CHECK(batch.tokens == std::vector<std::int32_t>{1, 50257, 2});
+    CHECK(batch.targets == std::vector<std::int32_t>{50257, 2, 3});
+    data.hold_out(3);
+    CHECK(data.held_out(0, {.samples = 1, .sequence = 2}).tokens == std::vector<std::int32_t>{50257, 2});
+    CHECK(data.facts().identity == "4 token ids, 3 held out");
+  }
+}
+
+TEST_CASE("a file of token ids that is cut off is refused, with what was expected") {
+  const auto refusal = [](const std::string& contents) {
+    return testing::error_message([&] { TextData::of_ids(contents, "train.bin"); });
+  };
+  CHECK(refusal("123") == "train.bin: 3 bytes of token ids; expected two bytes per token");
+  std::string header(1024, '\0');
+  header.replace(0, 4, "\x88\xD8\x34\x01");
+  header[4] = 1;
+  header[8] = 4;
+  CHECK(refusal(header + "123456") ==
+        "train.bin: a header of version 1 with 4 tokens before 6 bytes; expected version 1 and two bytes per token");
 }
 
 TEST_CASE("SplitMix64 gives the published numbers for seed 1234567") {
