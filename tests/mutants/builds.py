@@ -6,6 +6,7 @@ own: loaded first (LD_PRELOAD), its functions take the place of those in the lib
 """
 import os
 import re
+import resource
 import subprocess
 
 FLAGS = "-O1 -g1 -w -fsanitize-coverage=trace-pc"
@@ -101,10 +102,10 @@ class Builds:
             file.write(text)
         line = (f"cd {self.build} && {self.command_of[source]} {MUTANT_FLAGS} -x c++ {copy} -x none -shared -o {library} "
                 f"{self.library_of[source]}")
-        try:
-            done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=SECONDS_TO_COMPILE)
-        except subprocess.TimeoutExpired:
-            return None, "takes too long to compile"
+        def limit():  # of processor time, which other work on the machine does not make longer
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_TO_COMPILE, SECONDS_TO_COMPILE))
+
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, preexec_fn=limit)
         return (library if done.returncode == 0 else None), done.stderr
 
 

@@ -145,6 +145,9 @@ TEST_CASE("no stage is faster or smaller on its places than on the machine that 
       CHECK(scaled(times.u - priced.stage_update) >= static_cast<double>(sum.u));
       const StageMemory& memory = priced.costs.memory[1];
       CHECK(static_cast<double>(held_bytes(memory)) * machine.memory_scale[at] >= static_cast<double>(sum.held_bytes));
+      const std::vector<StageMemory>& layers = machine.alone.layers.costs.memory;
+      CHECK(layers[end - 1].output_bytes <= memory.output_bytes);
+      CHECK(layers[begin].input_grad_bytes <= memory.input_grad_bytes);
       CHECK(machine.alone.whole.pipeline.devices[at].speed ==
             doctest::Approx(priced.pipeline.devices[at].speed * machine.time_scale[at]));
     }
