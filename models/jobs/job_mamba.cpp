@@ -49,6 +49,14 @@ double scan_bytes(const LayerSpec& layer, const JobShape& shape, const ScanTraff
   return traffic.slower * moved;
 }
 
+/// Products to the narrow features of the gates, whole on each tensor rank, and from them.
+void add_gates(LayerKernels& kernels, const LayerSpec& layer, const JobShape& shape) {
+  if (layer.gate_rank == 0) return;
+  const std::int64_t gates = mamba_gates(layer) / shape.parallelism.tensor;
+  add_linear(kernels, shape, {.tokens = shape.tokens(), .inputs = layer.width, .outputs = 2 * layer.gate_rank});
+  add_linear(kernels, shape, {.tokens = shape.tokens(), .inputs = layer.gate_rank, .outputs = gates});
+}
+
 }  // namespace
 
 /// Heads and groups are divided over tensor ranks; context ranks exchange tokens for heads before the scan and back
@@ -73,10 +81,7 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
               .outputs = projected,
               .input_cast = true,
               .divided = Divided::kOutputs});
-  if (gates > 0) {
-    add_linear(in, shape, {.tokens = tokens, .inputs = layer.width, .outputs = 2 * layer.gate_rank});
-    add_linear(in, shape, {.tokens = tokens, .inputs = layer.gate_rank, .outputs = gates});
-  }
+  add_gates(in, layer, shape);
   add_linear(
       out, shape,
       {.tokens = tokens, .inputs = inner, .outputs = layer.width, .input_cast = true, .divided = Divided::kInputs});
@@ -109,8 +114,7 @@ LayerKernels mamba_kernels(const LayerSpec& layer, const JobShape& shape) {
     kernels.input_grad.attention(fused, 3 * scan, each * scan_bytes(layer, shape, kScanBackward),
                                  kScanBackward.launches);
   }
-  // the convolution again, and its gradient
-  if (layer.kernel > 0) kernels.input_grad.memory(5 * shape.bytes(tokens, convolved), 3);
+  if (layer.kernel > 0) kernels.input_grad.memory(5 * shape.bytes(tokens, convolved), 3);  // again, and its gradient
   exchange(kernels.input_grad, projected + gates);
   kernels.input_grad.append(in.input_grad);
   block.leave_backward();

@@ -111,6 +111,30 @@ bool KernelRates::has_format(MatrixFormat format) const {
   return format == MatrixFormat::kBf16 || !says_formats || peak(format) > peak(MatrixFormat::kBf16);
 }
 
+KernelRates at_power(KernelRates rates, double watts) {
+  constexpr double kPowerLaw = 0.87;
+  if (rates.watts == 0) {
+    throw Error("power: it is not known how the rates of '" + rates.device + "' follow its power, expected a device " +
+                "whose document says 'watts'");
+  }
+  if (!(watts >= rates.watts / 4 && watts <= 2 * rates.watts)) {
+    throw Error("power: expected a quarter to twice the " + std::to_string(std::llround(rates.watts)) +
+                " W at which the rates of '" + rates.device + "' hold");
+  }
+  const double factor = std::pow(watts / rates.watts, kPowerLaw);
+  const auto scale = [&](double& share) { share = std::clamp(share * factor, 1e-3, 1.0); };
+  scale(rates.gemm_efficiency);
+  scale(rates.attention_forward);
+  scale(rates.attention_backward);
+  for (GemmPoint& point : rates.gemms) scale(point.efficiency);
+  for (AttentionPoint& point : rates.attentions) scale(point.efficiency);
+  rates.source += "; at " + std::to_string(std::llround(watts)) + " W instead of " +
+                  std::to_string(std::llround(rates.watts)) + " W by the 0.87th power";
+  rates.device += " at " + std::to_string(std::llround(watts)) + " W";
+  rates.watts = watts;
+  return rates;
+}
+
 void require_format(const KernelRates& rates, MatrixFormat format) {
   if (rates.has_format(format)) return;
   std::string all;

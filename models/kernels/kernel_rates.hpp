@@ -77,6 +77,7 @@ struct KernelRates {
   /// Workspace of matrix products that PyTorch and Transformer Engine take from the allocator: 32 MiB each from Hopper
   /// on, 8.1 and 4 MiB before (`CUBLAS_WORKSPACE_CONFIG`).
   std::int64_t workspace_bytes = std::int64_t{64} << 20;
+  double watts = 0;  ///< power limit of the device that reaches these rates; 0: the rates are not known to follow it
   std::vector<GemmPoint> gemms;
   std::vector<AttentionPoint> attentions;
   std::vector<CollectivePoint> collectives;
@@ -96,6 +97,11 @@ struct KernelRates {
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };
+
+/// Returns the rates of a device that is limited to so many watts: products and attention go with the 0.87th power of
+/// them (results/public/README.md says what that was measured on), kernels that move memory stay. Throws `Error` where
+/// the rates are not known to follow the power.
+KernelRates at_power(KernelRates rates, double watts);
 
 /// Throws `Error`, which names the formats that there are, for products in a format that the device does not have.
 void require_format(const KernelRates& rates, MatrixFormat format);

@@ -20,7 +20,7 @@ struct RateNumber {
   double most;
 };
 
-constexpr std::array<RateNumber, 10> kNumbers{{
+constexpr std::array<RateNumber, 11> kNumbers{{
     {"gemm_efficiency", &KernelRates::gemm_efficiency, 1e-3, 1},
     {"gemm_half_k", &KernelRates::gemm_half_k, 0, 1e6},
     {"gemm_accumulate_k", &KernelRates::gemm_accumulate_k, 0, 1e6},
@@ -31,6 +31,7 @@ constexpr std::array<RateNumber, 10> kNumbers{{
     {"between_share", &KernelRates::between_share, 1e-3, 10},
     {"memory_reserve", &KernelRates::memory_reserve, 0, 1},
     {"expected_error", &KernelRates::expected_error, 0, 1e3},
+    {"watts", &KernelRates::watts, 0, 1e5},
 }};
 
 struct RateInteger {
@@ -295,7 +296,10 @@ std::string kernel_rates_to_json(const KernelRates& rates) {
   json["memory"] = by_name(kMovementNames, rates.memory_shares.data());
   json["switch_reduces"] = rates.switch_reduces;
   if (rates.any_layout) json["any_layout"] = true;
-  for (const RateNumber& number : kNumbers) json[std::string(number.key)] = rates.*number.field;
+  for (const RateNumber& number : kNumbers) {
+    const bool unknown = number.field == &KernelRates::watts && rates.watts == 0;
+    if (!unknown) json[std::string(number.key)] = rates.*number.field;
+  }
   for (const RateInteger& integer : kIntegers) json[std::string(integer.key)] = rates.*integer.field;
   std::string text = json.dump(2);
   text.resize(text.size() - 2);  // "\n}"

@@ -354,6 +354,7 @@ std::string named_job(const PlanSearchQuestion& question) {
   if (job.sequence) add("--sequence", std::to_string(*job.sequence));
   add("--precision", job.precision);
   add("--rates", job.rates);
+  if (job.power) add("--power", digits_of(*job.power));
   add("--memory-limit", job.memory_limit);
   return text;
 }

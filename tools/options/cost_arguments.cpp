@@ -157,7 +157,8 @@ StageProfile load_stages(const CostArguments& arguments, const std::string& text
 }
 
 std::shared_ptr<JobPriceBook> load_book(const CostArguments& arguments) {
-  const bool as_built_in = !arguments.described && !arguments.vocabulary && arguments.job.rates.empty();
+  const bool as_built_in =
+      !arguments.described && !arguments.vocabulary && arguments.job.rates.empty() && !arguments.job.power;
   if (as_built_in) {
     if (auto known = known_book(arguments.network, arguments.cluster)) return known;
   }

@@ -253,7 +253,8 @@ void JobArguments::add_to(OptionTable& parser, JobRanges* ranges) {
       .text("shard-layers", shard_layers, "LIST",
             "first layers of each stage that ZeRO 3 shards, such as 4-2-0; --zero says it for the others (OSDP)");
   traffic.add_to(parser);
-  parser.text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)");
+  parser.text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)")
+      .real("power", power, {}, "power limit of each device in W (default: its document's)");
 }
 
 bool JobArguments::any() const {
@@ -261,7 +262,7 @@ bool JobArguments::any() const {
                         no_prefetch || cp_by_heads;
   return described || degrees.any() || switched || capacity || imbalance || lora.any() || traffic.any() ||
          !shard_layers.empty() || !tensor_by_rank.empty() || !dispatcher.empty() || !captured.empty() ||
-         !weight_gradients.empty() || !rates.empty();
+         !weight_gradients.empty() || !rates.empty() || power;
 }
 
 void JobArguments::take_recompute(std::string& schedule_recompute) {
@@ -359,9 +360,12 @@ void JobArguments::set_experts(Parallelism& job) const {
   job.dispatcher = static_cast<Dispatcher>(name - kDispatcherNames.begin());
 }
 
-KernelRates JobArguments::rates_of(const DeviceSpec& device) const {
-  return rates.empty() ? kernel_rates_of(device)
-                       : kernel_rates_from_json(read_text_file(rates, kKernelRatesFile), rates);
+KernelRates asked_rates(const std::string& rates, const std::optional<double>& power, const DeviceSpec& device) {
+  KernelRates found =
+      rates.empty() ? kernel_rates_of(device) : kernel_rates_from_json(read_text_file(rates, kKernelRatesFile), rates);
+  return power ? at_power(std::move(found), *power) : found;
 }
+
+KernelRates JobArguments::rates_of(const DeviceSpec& device) const { return asked_rates(rates, power, device); }
 
 }  // namespace plumb

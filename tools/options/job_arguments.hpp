@@ -72,6 +72,9 @@ struct LoraArguments {
   Lora adapters() const;
 };
 
+/// Returns the rates of `device`: of the document `rates` where it is given, limited to `power` watts.
+KernelRates asked_rates(const std::string& rates, const std::optional<double>& power, const DeviceSpec& device);
+
 /// Options for what ranks send each other besides the values of the network: over which ranks ZeRO shards, what is
 /// compressed, who updates, and what overlaps.
 struct TrafficArguments {
@@ -114,6 +117,7 @@ struct JobArguments {
   std::string shard_layers;              ///< "4-2-0": how many of the first layers of every stage
   std::optional<Parallelism> described;  ///< by a launch file: what no option says
   std::string rates;                     ///< document of the devices' rates; empty: built in
+  std::optional<double> power;           ///< watts that each device is limited to
 
   /// Declares the options; this object and `ranges` must outlive the parsing. With `ranges` the degrees go there.
   void add_to(OptionTable& parser, JobRanges* ranges = nullptr);

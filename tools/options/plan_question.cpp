@@ -43,6 +43,7 @@ void PlanSearchArguments::add_job_to(OptionTable& parser) {
             "mxfp8 or nvfp4 (default: mixed; single on the cluster host)")
       .words(kPrecisionNames)
       .text("rates", rates, "FILE", "speeds that kernels reach (default: built in for the device's name)")
+      .real("power", power, {}, "power limit of each device in W (default: its document's)")
       .text("memory-limit", memory_limit, "X", "memory of each device, such as 80GiB (default: as in the cluster)")
       .brief()
       .text("host-bandwidth", host_bandwidth, "RATE",
@@ -640,8 +641,8 @@ PlanQuestion plan_question(const PlanSearchArguments& arguments) {
   set_prices(question.cluster, arguments.price);
   if (arguments.sequence) question.network.sequence = *arguments.sequence;
   pad_vocabulary(question);
-  if (!arguments.rates.empty()) {
-    question.rates = kernel_rates_from_json(read_text_file(arguments.rates, kKernelRatesFile), arguments.rates);
+  if (!arguments.rates.empty() || arguments.power) {
+    question.rates = asked_rates(arguments.rates, arguments.power, question.cluster.devices.front());
   }
   set_limits(arguments, question.limits);
   question.job.num_layers = question.network.layers.size();

@@ -31,6 +31,7 @@ struct PlanSearchArguments {
   std::optional<Parallelism> computes;  ///< how the job of a launch file computes: precision, overlaps, kernels
   std::string cluster;
   std::string rates;
+  std::optional<double> power;  ///< watts that each device is limited to
   std::string precision;
   std::string memory_limit;
   std::string host_bandwidth;

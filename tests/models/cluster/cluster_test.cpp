@@ -259,6 +259,9 @@ TEST_CASE("no built-in cluster has its memory in decimal gigabytes, and each say
   CHECK(gib("h100") == doctest::Approx(79.11).epsilon(1e-4));
   CHECK(gib("h200") == doctest::Approx(139.80).epsilon(1e-4));
   CHECK(gib("mi355x") == doctest::Approx(287.98).epsilon(1e-4));
+  CHECK(gib("h20") == doctest::Approx(95.00).epsilon(1e-4));
+  CHECK(gib("l40s") == doctest::Approx(44.42).epsilon(1e-4));
+  CHECK(gib("rtx-pro-6000") == doctest::Approx(94.97).epsilon(1e-4));
 }
 
 TEST_SUITE_END();

@@ -19,6 +19,30 @@ doctest::Approx same_rate(double value) { return doctest::Approx(value).epsilon(
 
 }  // namespace
 
+TEST_CASE("rates of products follow the power by the law that two devices were measured to keep, memory's do not") {
+  const KernelRates h100 = kernel_rates_of(load_cluster("h100").devices.front());
+  REQUIRE(h100.watts == 700);
+  const KernelRates limited = at_power(h100, 500);
+  CHECK(limited.gemm_efficiency == same_rate(h100.gemm_efficiency * std::pow(500.0 / 700, 0.87)));
+  CHECK(limited.attention_backward / h100.attention_backward == same_rate(std::pow(500.0 / 700, 0.87)));
+  CHECK(limited.memory_shares == h100.memory_shares);
+  CHECK(at_power(h100, 700).gemm_efficiency == h100.gemm_efficiency);
+  const KernelRates a100 = kernel_rates_of(load_cluster("a100").devices.front());
+  CHECK_THROWS_WITH_AS(at_power(a100, 300), doctest::Contains("not known how the rates of 'A100' follow its power"),
+                       Error);
+  CHECK_THROWS_WITH_AS(at_power(h100, 7), doctest::Contains("expected a quarter to twice the 700 W"), Error);
+}
+
+TEST_CASE("every built-in GPU that people train on has rates of its own, none better known than they are") {
+  for (const char* name : {"a100-40gb", "a800", "h800", "h20", "l40s", "mi325x", "mi350x", "rtx4090", "rtx5090",
+                           "rtx6000-ada", "rtx-pro-6000"}) {
+    CAPTURE(std::string(name));
+    const KernelRates rates = kernel_rates_of(load_cluster(name).devices.front());
+    CHECK(rates.source != "efficiencies of the cluster's document");
+    CHECK(rates.host_ns > 0);
+  }
+}
+
 TEST_CASE("tiles and waves that are not full cost what full ones do") {
   KernelRates rates;
   rates.gemm_efficiency = 0.8;
@@ -126,7 +150,7 @@ TEST_CASE("a document like that of another device keeps its shapes as far from t
   CHECK(kernel_rates_from_json(kernel_rates_to_json(rates), "again.json") == rates);
   CHECK(testing::error_message([&] {
           kernel_rates_from_json(begin + R"("like": "b2000"})", "x.json");
-        }).find("expected one of a100-pcie, a100, b200") != std::string::npos);
+        }).find("expected one of a100-pcie, a100, a800, b200") != std::string::npos);
 }
 
 TEST_CASE("built-in rates are found by the beginning of a device's name") {

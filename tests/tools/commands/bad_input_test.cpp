@@ -317,7 +317,7 @@ TEST_CASE("first tries that cannot be read are told what would be") {
            {"the model (--network NAME|FILE), the cluster (--cluster NAME|FILE) and the global batch",
             "plan --network llama3-70b --cluster h100-8x8 --batch 128"}},
           {"plumbline plan --network gpt2-xl --cluster a100", {"the global batch size (--batch N) is missing"}},
-          {"plumbline plan --network gpt2-xl --cluster rtx4090 --batch 8", {"or a file that describes another one"}},
+          {"plumbline plan --network gpt2-xl --cluster gaudi2 --batch 8", {"or a file that describes another one"}},
           {"plumbline plan --network gpt2-xl --cluster a100 --batch 8 --devices 67", {"67", "more than half full"}},
       },
       scratch);
