@@ -240,8 +240,8 @@ struct JobPrices::State {
   /// comes back with its gradient.
   void reverse(const Partition& partition, std::size_t s, StageTimes& times, StageMemory& memory) const {
     const MicrobatchShape own{shape.samples, shape.sequence / shape.parallelism.context};
-    const StageMemory layout = stage_memory(network.layers, partition.range(s), own, shape.parallelism.precision,
-                                            s == 0 ? LayerRange{} : partition.range(s - 1));
+    const StageMemory layout =
+        stage_memory(network.layers, partition.range(s), own, shape.parallelism.precision, partition.before(s));
     memory.input_bytes = layout.input_bytes;
     memory.output_bytes = layout.output_bytes;
     memory.input_grad_bytes = layout.input_grad_bytes;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/launches/read_machine.hpp"
 #include "models/launches/shell_tokens.hpp"
 
 namespace plumb {
@@ -28,8 +29,8 @@ std::size_t program_at(const Words& words) {
   for (std::size_t k = 0; k < words.size(); ++k) {
     const std::string& text = words[k].text;
     if (text.ends_with(".py") && !is_option(text) && (k == 0 || !is_option(words[k - 1].text))) return k;
-    if (text == "-m" && k + 1 < words.size() && words[k + 1].text.find("torch") == std::string::npos &&
-        words[k + 1].text.find("launch") == std::string::npos) {
+    if (text == "-m" && k + 1 < words.size() && !words[k + 1].text.starts_with("torch.") &&
+        words[k + 1].text != "torchrun" && words[k + 1].text.find("launch") == std::string::npos) {
       return k + 1;
     }
   }
@@ -103,35 +104,38 @@ void add_options(const Words& words, const std::string& file, Settings& settings
   finish();
 }
 
-/// `#SBATCH --nodes=4` and the like.
-void add_job_directives(std::string_view script, const std::string& file, Settings& settings) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames{
-      {{"nodes", "nnodes"},
-       {"N", "nnodes"},
-       {"gpus_per_node", "gpus_per_node"},
-       {"ntasks_per_node", "gpus_per_node"},
-       {"gres", "gpus_per_node"},
-       {"g", "gpus_per_node"},
-       {"gpus_per_task", "gpus_per_task"}}};
-  std::size_t line = 0;
-  while (!script.empty()) {
-    ++line;
-    const std::size_t end = std::min(script.find('\n'), script.size());
-    std::string_view text = script.substr(0, end);
-    script.remove_prefix(std::min(end + 1, script.size()));
-    if (!text.starts_with("#SBATCH -")) continue;
-    text.remove_prefix(text.find_first_not_of("# SBATCH"));
-    const std::string_view words = text.substr(std::min(text.find_first_not_of('-'), text.size()));
-    const std::size_t split = words.find_first_of("= \t");
-    if (split == std::string_view::npos) continue;
-    std::string_view value = words.substr(split + 1);
-    value = value.substr(0, value.find_first_of(" \t\r#"));
-    value = value.substr(value.rfind(':') == std::string_view::npos ? 0 : value.rfind(':') + 1);
-    const std::string name = words.substr(0, split) == "N" ? "N" : setting_name(words.substr(0, split));
-    const auto known = std::ranges::find(kNames, name, &std::pair<std::string_view, std::string_view>::first);
-    if (known == kNames.end() || value.empty() || settings.all().contains(known->second)) continue;
-    settings.set(known->second, {{std::string(value)}, file + ":" + std::to_string(line)});
+bool is_configuration(std::string_view word) {
+  return word.ends_with(".toml") || word.ends_with(".yaml") || word.ends_with(".yml");
+}
+
+/// Files that a command is given without the name of an option: "train.py configs/1-3B.yml configs/local.yml".
+void add_loose_files(const Words& words, const std::string& file, Settings& settings) {
+  Setting files{{}, file};
+  for (const ShellWord& word : words) {
+    if (is_option(word.text)) break;
+    if (!is_configuration(word.text) || word.text.find('=') != std::string::npos) continue;
+    files.values.push_back(word.text);
+    files.place = file + ":" + std::to_string(word.line);
   }
+  if (!files.values.empty()) settings.set("configuration_files", std::move(files));
+}
+
+/// Returns "megatron sft" of ms-swift, whose command is no file of Python; empty: it is another command.
+std::string swift_program(const Words& words) {
+  for (std::size_t k = 0; k + 1 < words.size() && k < 4; ++k) {
+    if (words[k].text == "megatron" || words[k].text == "swift") return words[k].text + " " + words[k + 1].text;
+  }
+  return {};
+}
+
+/// Returns where the options begin that are not those of a scheduler, which are read apart.
+std::size_t behind_scheduler(const Words& words) {
+  if (words.empty() || words.front().text != "srun") return 0;
+  for (std::size_t k = 1; k < words.size(); ++k) {
+    const std::string name = words[k].text.substr(words[k].text.rfind('/') + 1);
+    if (name == "torchrun" || name.starts_with("python") || name == "deepspeed" || name == "accelerate") return k;
+  }
+  return 0;
 }
 
 Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand& launch) {
@@ -148,8 +152,11 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
   for (const Words& words : commands) {
     static constexpr std::array<std::string_view, 6> kNoLaunch{"echo", "printf", "git", "rsync", "mkdir", "docker"};
     const std::size_t options = option_count(words);
-    if (words.empty() || options < kLeastOptions || std::ranges::find(kNoLaunch, words.front().text) != kNoLaunch.end())
-      continue;
+    const bool builds =
+        std::ranges::any_of(words, [](const ShellWord& word) { return is_configuration(word.text); }) ||
+        std::ranges::any_of(words, [](const ShellWord& word) { return word.text == "torchtitan.train"; });
+    const bool few = options < kLeastOptions && (!builds || program_at(words) == words.size());
+    if (words.empty() || few || std::ranges::find(kNoLaunch, words.front().text) != kNoLaunch.end()) continue;
     launches += program_at(words) < words.size() ? 1 : 0;
     if (best == nullptr || options > option_count(*best)) best = &words;
   }
@@ -167,6 +174,14 @@ Words chosen_launch(const ShellRun& run, const std::string& name, LaunchCommand&
   return words;
 }
 
+/// Submissions of MLPerf keep the variables of a run in a file of their own, and start it by another one beside it.
+std::string script_beside(const ShellRun& run, const ShellSource& source) {
+  constexpr const char* kStarts = "run_and_time.sh";
+  const bool starts = std::ranges::any_of(
+      run.commands, [](const Words& words) { return program_at(words) < words.size() || option_count(words) > 0; });
+  return !starts && source && source(kStarts) ? kStarts : "";
+}
+
 void read_surroundings(const ShellRun& run, LaunchCommand& launch) {
   const ShellValues::Words* blocking = run.values.find("CUDA_LAUNCH_BLOCKING");
   launch.blocking_launches = blocking != nullptr && *blocking == ShellValues::Words{"1"};
@@ -181,24 +196,38 @@ void read_surroundings(const ShellRun& run, LaunchCommand& launch) {
 
 LaunchCommand launch_command(std::string_view script, const std::string& name, const ShellValues& given,
                              const ShellSource& source) {
-  const ShellRun run = follow_shell_script(script, name, given, source);
+  ShellRun run = follow_shell_script(script, name, given, source);
+  const std::string beside = script_beside(run, source);
+  const bool starts_beside = !beside.empty();
+  if (starts_beside) {
+    run = follow_shell_script(std::string(script) + "\nsource " + beside + "\n", name, given, source);
+  }
   LaunchCommand launch{.settings = Settings(name), .program = {}, .files = run.files, .notes = {}, .variables = {}};
-  const Words words = chosen_launch(run, name, launch);
-  if (option_count(words) == 0) {
+  Words words = chosen_launch(run, name, launch);
+  for (const Words& command : run.commands) {
+    if (starts_beside && (words.empty() || option_count(words) == 0) && program_at(command) < command.size()) {
+      words = command;
+    }
+  }
+  if (option_count(words) == 0 && words.empty()) {
     throw Error(name +
                 ": no launch of a training program is found, expected a command such as torchrun pretrain_gpt.py "
                 "--num-layers 32 ...");
   }
   const std::size_t at = program_at(words);
-  const bool has_program = at < words.size();
-  if (has_program) {
+  const std::size_t begin = std::min(behind_scheduler(words), at);
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return Words(words.begin() + static_cast<std::ptrdiff_t>(from), words.begin() + static_cast<std::ptrdiff_t>(to));
+  };
+  add_options(part(begin, at), name, launch.settings);
+  if (at < words.size()) {
     launch.program = words[at].text;
-    add_options(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)), name, launch.settings);
-    add_options(Words(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()), name, launch.settings);
+    add_options(part(at + 1, words.size()), name, launch.settings);
+    add_loose_files(part(at + 1, words.size()), name, launch.settings);
   } else {
-    add_options(words, name, launch.settings);
+    launch.program = swift_program(words);
   }
-  add_job_directives(script, name, launch.settings);
+  add_scheduler_options(run, script, launch.settings);
   read_surroundings(run, launch);
   launch.variables = run.values;
   return launch;

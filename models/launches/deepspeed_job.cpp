@@ -15,9 +15,20 @@ std::int64_t number_or_auto(const Settings& settings, std::string_view name) {
   return number;
 }
 
+/// Returns whether a flag is on; "auto" is what Hugging Face's trainer is told, and not in the file.
+bool is_on(const Settings& settings, std::string_view name, bool by_itself, LaunchJob& job) {
+  if (settings.text(name, "") != "auto") return settings.flag(name);
+  job.note(LaunchNote::kAssumed, std::string(name) + (by_itself ? " auto: on" : " auto: off"));
+  return by_itself;
+}
+
 void note_deepspeed(const Settings& settings, LaunchJob& job) {
   for (const std::string& name : settings.unread()) {
-    const bool offload = name.find("offload") != std::string::npos;
+    const bool offload = name.find("offload_param.device") != std::string::npos;
+    if (offload) {
+      job.note(LaunchNote::kDecides, "without " + name + " " + settings.text(name, "") + ", which is not modelled");
+      continue;
+    }
     const bool shown = offload || name.starts_with("zero_optimization") ||
                        name.starts_with("activation_checkpointing") || name.starts_with("pipeline");
     if (!shown) settings.refuse_given(name);
@@ -82,13 +93,19 @@ LaunchJob deepspeed_job(const Settings& settings) {
   const std::int64_t stage = settings.whole("zero_optimization.stage", 0, 0);
   if (stage > 3) settings.fail("zero_optimization.stage", "expected 0 to 3");
   ranks.zero = static_cast<ZeroStage>(stage);
-  ranks.overlap_gradients = settings.flag("zero_optimization.overlap_comm", stage == 3);
-  const bool half = settings.flag("fp16.enabled") || settings.text("fp16.enabled", "") == "auto";
-  if (!half && !settings.flag("bf16.enabled") && !settings.flag("bfloat16.enabled")) ranks.precision = Precision{};
+  ranks.overlap_gradients = settings.text("zero_optimization.overlap_comm", "auto") == "auto"
+                                ? stage == 3
+                                : settings.flag("zero_optimization.overlap_comm");
+  const bool both = settings.has("bf16.enabled") || settings.has("bfloat16.enabled");
+  const bool bf16 = is_on(settings, "bf16.enabled", true, job) || is_on(settings, "bfloat16.enabled", true, job);
+  const bool half = is_on(settings, "fp16.enabled", !both, job);
+  if (!half && !bf16) ranks.precision = Precision{};
   if (half) ranks.precision.gradient_bytes = 2;
   job.half = half;
-  run_by_deepspeed(settings.flag("bf16.enabled") || settings.flag("bfloat16.enabled"), job);
-  note_other_optimizer(settings.text("optimizer.type", ""), job);
+  run_by_deepspeed(bf16, job);
+  const std::string device = settings.text("zero_optimization.offload_optimizer.device", "none");
+  if (device == "cpu" || device == "nvme") offload_optimizer(job);
+  set_optimizer(settings.text("optimizer.type", ""), settings.real("optimizer.params.momentum", 0), job);
   note_deepspeed(settings, job);
   return job;
 }

@@ -9,6 +9,7 @@
 #include "models/launches/megatron_names.hpp"
 #include "models/launches/megatron_network.hpp"
 #include "models/launches/pipeline_layout.hpp"
+#include "models/launches/read_machine.hpp"
 
 namespace plumb {
 namespace {
@@ -30,11 +31,17 @@ bool is_text(const Settings& settings, std::string_view name, std::initializer_l
   return std::ranges::find(values, setting_name(settings.text(name))) != values.end();
 }
 
+bool mentions(const Settings& settings, std::string_view name, std::string_view part) {
+  const std::vector<std::string> words = settings.list(name);
+  return std::ranges::any_of(words, [&](const std::string& word) { return word.find(part) != std::string::npos; });
+}
+
 void set_degrees(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
   ranks.tensor = degree(settings, "tensor_model_parallel_size");
   ranks.context = degree(settings, "context_parallel_size");
-  ranks.context_by_heads = is_text(settings, "cp_comm_type", {"a2a"}) && ranks.context > 1;
+  const bool ulysses = is_text(settings, "context_parallel_algo", {"ulysses_cp_algo"});  // MindSpeed
+  ranks.context_by_heads = (is_text(settings, "cp_comm_type", {"a2a"}) || ulysses) && ranks.context > 1;
   ranks.expert = degree(settings, "expert_model_parallel_size");
   ranks.expert_tensor =
       settings.has("expert_tensor_parallel_size") ? degree(settings, "expert_tensor_parallel_size") : 0;
@@ -87,10 +94,13 @@ void set_precision(const Settings& settings, LaunchJob& job) {
   if (!computes_in_16_bits(settings)) ranks.precision = Precision{};
   const bool half = settings.flag("fp16") || settings.flag("fp16.enabled");
   job.half = half || is_text(settings, "precision", {"16", "fp16", "16_mixed"});
-  const bool wide = settings.flag("accumulate_allreduce_grads_in_fp32", !half);
+  // Megatron-LM sets accumulate_allreduce_grads_in_fp32 itself in bf16, whatever is said.
+  const bool told = settings.flag("accumulate_allreduce_grads_in_fp32");
+  const bool wide = told || !half;
+  const bool narrow = is_text(settings, "main_grads_reduced_in", {"bf16", "bfloat16", "16", "fp16", "torch.bfloat16"});
   if (ranks.precision == kMixedPrecision &&
       (settings.flag("grad_reduce_in_bf16") || settings.flag("ddp.grad_reduce_in_bf16") ||
-       (settings.has("grad_reduce_in_fp32") && !settings.flag("grad_reduce_in_fp32")) || !wide)) {
+       (settings.has("grad_reduce_in_fp32") && !settings.flag("grad_reduce_in_fp32")) || !wide || narrow)) {
     ranks.precision.gradient_bytes = 2;
   }
   if (settings.has("mixed_precision")) set_mixed_precision(setting_name(settings.text("mixed_precision")), job);
@@ -134,12 +144,11 @@ void set_sharding(const Settings& settings, LaunchJob& job) {
       (settings.flag("tp_comm_overlap") || settings.flag("ub_tp_comm_overlap")) && ranks.sequence_parallel;
 }
 
-/// State and update are those of Adam.
-void note_optimizer(const Settings& settings, LaunchJob& job) {
+void set_megatron_optimizer(const Settings& settings, LaunchJob& job) {
   for (const char* name : {"optimizer", "optim.name", "optimizer.optimizer", "optimizer.type"}) {
     const Setting* setting = settings.find(name);
     if (setting == nullptr || setting->values.size() != 1 || !unknown_in(setting->values.front()).empty()) continue;
-    note_other_optimizer(setting->values.front(), job);
+    set_optimizer(setting->values.front(), settings.real("sgd_momentum", 0.9), job);
     return;
   }
 }
@@ -161,7 +170,7 @@ void set_experts(const Settings& settings, LaunchJob& job) {
 
 void set_memory(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
-  const bool flash = settings.flag("use_flash_attn");
+  const bool flash = settings.flag("use_flash_attn") || mentions(settings, "attention_layers", "flash");
   // Megatron-DeepSpeed has kernels of its own, and fuses attention only when it is told.
   const std::string kernels = settings.text("transformer_impl", runs_deepspeed(settings) ? "local" : "");
   const bool local = setting_name(kernels) == "local" && !flash;
@@ -171,6 +180,8 @@ void set_memory(const Settings& settings, LaunchJob& job) {
   ranks.dropout = std::max(settings.real("attention_dropout", 0.1), settings.real("hidden_dropout", 0.1)) > 0;
   ranks.fused_loss =
       settings.flag("cross_entropy_loss_fusion") && is_text(settings, "cross_entropy_fusion_impl", {"te"});
+  if (settings.flag("optimizer_cpu_offload")) offload_optimizer(job);
+  settings.note_read("optimizer_offload_fraction");
   const bool captured = settings.has("cuda_graph_impl") && !is_text(settings, "cuda_graph_impl", {"none", "false"});
   if (!captured) return;
   const bool whole =
@@ -189,6 +200,21 @@ constexpr std::array<std::pair<std::string_view, RecomputeModule>, 6> kRecompute
      {"activation", RecomputeModule::kActivation},
      {"moe", RecomputeModule::kMoe},
      {"mla_up_proj", RecomputeModule::kMlaUpProj}}};
+
+/// Only low-rank adapters are trained.
+void set_adapters(const Settings& settings, LaunchJob& job) {
+  bool adapters = false;
+  for (const char* name : {"tuner_type", "train_type", "peft_scheme", "peft"}) {
+    adapters = adapters || is_text(settings, name, {"lora", "qlora"});
+  }
+  if (!adapters) return;
+  constexpr std::int64_t kMostAdapterRank = 1 << 16;
+  job.parallelism.adapter_targets = LoraTargets::kAll;
+  job.parallelism.adapter_rank =
+      std::min(kMostAdapterRank, settings.whole("lora_rank", settings.whole("adapter_dim", 8)));
+  job.note(LaunchNote::kAssumed, "adapters of rank " + std::to_string(job.parallelism.adapter_rank) +
+                                     " on all products of attention and MLP");
+}
 
 void set_recompute_modules(const Settings& settings, LaunchJob& job) {
   job.parallelism.recompute =
@@ -213,6 +239,9 @@ void set_recompute_modules(const Settings& settings, LaunchJob& job) {
 }
 
 void set_recompute(const Settings& settings, LaunchJob& job) {
+  if (job.parallelism.tensor == 1) {  // there is nobody to divide what is kept with
+    for (const char* name : {"partition_activations", "distribute_saved_activations"}) settings.note_read(name);
+  }
   const std::string what = setting_name(settings.text("recompute_granularity", "none"));
   if (what != "none" && what != "selective" && what != "full" && what != "false" && what != "true") {
     settings.fail("recompute_granularity", "expected full or selective, found '" + what + "'");
@@ -231,20 +260,68 @@ void set_recompute(const Settings& settings, LaunchJob& job) {
   }
 }
 
-/// The orders of Megatron-LM, and those of its zero-bubble fork.
+/// The orders of the zero-bubble fork, which has a runtime of its own.
+void set_zero_bubble(const Settings& settings, LaunchJob& job) {
+  const std::string memory = setting_name(settings.text("zero_bubble_v_schedule_mem_setup", "zb"));
+  const bool v = settings.flag("zero_bubble_v_schedule");
+  const bool simple_v = settings.flag("enable_1f1b_v");
+  const std::int64_t pending = is_text(settings, "zero_bubble_max_pending_backward", {"auto"})
+                                   ? 0
+                                   : settings.whole("zero_bubble_max_pending_backward", 0, 0);
+  job.chunks = v || simple_v ? 2 : 1;
+  job.schedule = simple_v           ? "1f1b-v"
+                 : !v               ? (pending >= 2 * job.pipeline ? "zb-2p" : "zb-1p")
+                 : memory == "half" ? "v-half"
+                 : memory == "min"  ? "v-min"
+                                    : "zb-v";
+  job.rules = "zero-bubble";
+}
+
+struct NamedOrder {
+  std::string_view name;
+  std::string_view schedule;
+  std::int64_t chunks = 1;  ///< 0: as many as the file says
+};
+
+/// Orders that forks name in one setting: `pp_algorithm` of Primus, `schedules_method` of MindSpeed.
+constexpr std::array<NamedOrder, 8> kNamedOrders{{{"1f1b", "1f1b", 1},
+                                                  {"1f1b_interleaved", "interleaved", 0},
+                                                  {"zero_bubble", "zb-1p", 1},
+                                                  {"zero_bubble_heuristic", "zb-auto", 1},
+                                                  {"zbv_formatted", "zb-v", 2},
+                                                  {"v_half", "v-half", 2},
+                                                  {"v_min", "v-min", 2},
+                                                  {"dualpipev", "dualpipev", 2}}};
+
+/// Returns whether a fork's setting names the order.
+bool set_named_order(const Settings& settings, LaunchJob& job) {
+  if (settings.flag("enable_zbh1_pipeline")) {  // Megatron-DeepSpeed
+    job.chunks = 1;
+    job.schedule = "zb-h1";
+    job.rules = "zero-bubble";
+    return true;
+  }
+  const bool primus = settings.flag("patch_primus_pipeline");
+  const std::string_view name = primus ? "pp_algorithm" : "schedules_method";
+  if (!settings.has(name)) return false;
+  if (!primus) settings.note_read("pp_algorithm");
+  const std::string order = setting_name(settings.text(name));
+  const auto known = std::ranges::find(kNamedOrders, order, &NamedOrder::name);
+  if (known == kNamedOrders.end()) settings.fail(name, "expected a known schedule, found '" + order + "'");
+  if (known->schedule == "interleaved" && job.chunks == 1) return false;
+  if (known->chunks > 0) job.chunks = known->chunks;
+  job.schedule = known->schedule;
+  if (known->schedule != "1f1b" && known->schedule != "interleaved") job.rules = "zero-bubble";
+  return true;
+}
+
+/// The orders of Megatron-LM, and of what is built on it.
 void set_schedule(const Settings& settings, LaunchJob& job) {
-  if (settings.flag("enable_zero_bubble") || settings.flag("zero_bubble_v_schedule")) {
-    const std::string memory = setting_name(settings.text("zero_bubble_v_schedule_mem_setup", "zb"));
-    const bool v = settings.flag("zero_bubble_v_schedule");
-    const std::int64_t pending = is_text(settings, "zero_bubble_max_pending_backward", {"auto"})
-                                     ? 0
-                                     : settings.whole("zero_bubble_max_pending_backward", 0, 0);
-    job.chunks = v ? 2 : 1;
-    job.schedule = !v                 ? (pending >= 2 * job.pipeline ? "zb-2p" : "zb-1p")
-                   : memory == "half" ? "v-half"
-                   : memory == "min"  ? "v-min"
-                                      : "zb-v";
-    return;
+  if (job.pipeline > 1 && set_named_order(settings, job)) return;
+  // Primus keeps the fork's settings, and has a switch above them.
+  const bool patched = !settings.all().contains("patch_zero_bubble") || settings.flag("patch_zero_bubble");
+  for (const char* name : {"enable_zero_bubble", "zero_bubble_v_schedule", "enable_1f1b_v"}) {
+    if (settings.flag(name) && patched) return set_zero_bubble(settings, job);
   }
   if (job.chunks == 1) return;
   job.schedule = "interleaved";
@@ -280,25 +357,21 @@ void set_partition(const Settings& settings, LaunchJob& job) {
   }
 }
 
-void set_machine(const Settings& settings, LaunchJob& job) {
-  const auto known = [&](std::initializer_list<std::string_view> names) -> std::int64_t {
-    for (const std::string_view name : names) {
-      const Setting* setting = settings.find(name);
-      if (setting == nullptr || setting->values.size() != 1 || !unknown_in(setting->values.front()).empty()) continue;
-      const std::string& text = setting->values.front();
-      if (text.find_first_not_of("0123456789") == std::string::npos && text.size() < 7)
-        return settings.whole(name, 0, 0);
-    }
-    return 0;
-  };
-  job.nodes = known({"nnodes", "num_nodes", "trainer.num_nodes"});
-  job.per_node = known({"nproc_per_node", "num_gpus", "trainer.devices", "gpus_per_node", "devices"});
-  // torchrun and deepspeed launch on one node unless they are told.
-  if (job.nodes == 0 && job.per_node > 0 && !settings.has("nnodes") && !settings.has("num_nodes")) job.nodes = 1;
-  if (const std::int64_t world = known({"world_size"}); world > 0 && job.devices() == 0) {
-    job.per_node = std::min<std::int64_t>(8, world);
-    job.nodes = world / job.per_node;
-  }
+/// Returns whether it is as if it were not there.
+bool is_off(const Setting& setting) {
+  if (setting.values.size() != 1) return false;
+  const std::string value = setting_name(setting.values.front());
+  static constexpr std::array<std::string_view, 11> kOff{"false", "none", "null",     "~",         "0",      "0.0",
+                                                         "",      "[]",   "no_shard", "causal_lm", "vanilla"};
+  return std::ranges::find(kOff, value) != kOff.end();
+}
+
+/// Returns " VALUE", what of it is short and known.
+std::string shown_value(const Setting& setting) {
+  constexpr std::size_t kShort = 40;
+  const bool plain = setting.values.size() == 1 && unknown_in(setting.values.front()).empty() &&
+                     setting.values.front().size() <= kShort;
+  return plain && setting_name(setting.values.front()) != "true" ? " " + setting.values.front() : "";
 }
 
 /// Every name that nobody read, by its class.
@@ -308,10 +381,11 @@ void note_unread(const Settings& settings, LaunchJob& job) {
         std::string_view(name).substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
     const Setting& setting = settings.all().at(name);
     if (megatron_setting_class(leaf) == SettingClass::kUnknown) settings.refuse_given(name);
-    if (setting.values.size() == 1 &&
-        (setting_name(setting.values.front()) == "false" || setting.values.front() == "None"))
-      continue;
+    if (is_off(setting)) continue;
     switch (megatron_setting_class(leaf)) {
+      case SettingClass::kDecides:
+        job.note(LaunchNote::kDecides, "without " + name + shown_value(setting) + ", which is not modelled");
+        break;
       case SettingClass::kNotModelled:
         job.note(LaunchNote::kNotModelled, name);
         break;
@@ -325,22 +399,69 @@ void note_unread(const Settings& settings, LaunchJob& job) {
   }
 }
 
+/// Returns whether the settings say anything of the network; otherwise it is that of a checkpoint, or of a program.
+bool describes_network(const Settings& settings) {
+  const auto is_said = [&](const char* name) { return settings.has(name); };
+  const bool network = is_said("hidden_size") || is_said("num_layers") || is_said("hybrid_layer_pattern");
+  static constexpr std::array<const char*, 7> kOfJobs{"micro_batch_size",
+                                                      "global_batch_size",
+                                                      "seq_length",
+                                                      "gradient_accumulation_steps",
+                                                      "tensor_model_parallel_size",
+                                                      "pipeline_model_parallel_size",
+                                                      "use_checkpoint_args"};
+  if (!network && std::ranges::none_of(kOfJobs, is_said)) {
+    throw Error(settings.source() +
+                ": says nothing of a training job, expected settings of Megatron-LM, NeMo, Megatron-Bridge, Primus, "
+                "GPT-NeoX or ms-swift such as num_layers or micro_batch_size");
+  }
+  return network;
+}
+
+/// The network comes from elsewhere; everything else is known.
+void set_without_network(const Settings& settings, LaunchJob& job) {
+  for (const char* name : {"model", "model_id", "hf_model_path", "hf_path", "hf_checkpoint", "load", "mcore_model"}) {
+    const Setting* setting = settings.find(name);
+    const bool named = setting != nullptr && setting->values.size() == 1 && unknown_in(setting->values.front()).empty();
+    if (!named || !job.network_name.empty()) continue;
+    job.network_name = setting->values.front();
+    job.missing = setting->place + ": " + name + ": the network is that of '" + job.network_name + "'";
+  }
+  if (settings.flag("use_checkpoint_args")) {
+    job.network_name.clear();
+    job.missing =
+        settings.find("use_checkpoint_args")->place + ": use_checkpoint_args: the checkpoint says the network";
+  }
+  job.parallelism.sequence = settings.whole("seq_length", 0, 0);
+  if (job.parallelism.sequence > kMostRanks * kMostRanks / 1024) settings.fail("seq_length", "expected a length");
+  job.stage_layers = settings.whole("num_layers_per_virtual_pipeline_stage", 0, 0);
+  job.chunks = settings.whole("num_virtual_stages_per_pipeline_rank", 1);
+  if (job.chunks > kMostRanks) settings.fail("num_virtual_stages_per_pipeline_rank", "expected fewer stages");
+  set_schedule(settings, job);
+}
+
 }  // namespace
 
-LaunchJob megatron_job(const Settings& settings) {
+LaunchJob megatron_job(const Settings& settings, bool is_command_line) {
   LaunchJob job;
   job.source = settings.source();
   job.runtime = runs_deepspeed(settings) ? "deepspeed" : "megatron";
+  refuse_other_models(settings, is_command_line);
   set_degrees(settings, job);
   set_precision(settings, job);
   set_sharding(settings, job);
   if (runs_deepspeed(settings)) run_by_deepspeed(settings.flag("bf16") || settings.flag("bf16.enabled"), job);
-  note_optimizer(settings, job);
+  set_megatron_optimizer(settings, job);
   set_experts(settings, job);
   set_memory(settings, job);
   set_recompute(settings, job);
-  job.network = megatron_network(settings, job);
-  set_partition(settings, job);
+  set_adapters(settings, job);
+  if (describes_network(settings)) {
+    job.network = megatron_network(settings, job);
+    set_partition(settings, job);
+  } else {
+    set_without_network(settings, job);
+  }
   if (settings.has("overlap_p2p_comm")) job.hides_messages = settings.flag("overlap_p2p_comm", true);
   set_machine(settings, job);
   note_unread(settings, job);

@@ -32,6 +32,8 @@ struct KnownVocabulary {
 
 /// Published vocabularies; the first that fits counts.
 constexpr std::array kKnownVocabularies{
+    KnownVocabulary{"20b-tokenizer", 50277},  // GPT-NeoX
+    KnownVocabulary{"charleveltokenizer", 512},
     KnownVocabulary{"nemotron-3", 131072},
     KnownVocabulary{"nemotron-h", 131072},
     KnownVocabulary{"gpt2bpe", 50257},
@@ -53,6 +55,12 @@ constexpr std::array kKnownVocabularies{
     KnownVocabulary{"moonlight", 163840},
     KnownVocabulary{"gpt-oss", 201088},
     KnownVocabulary{"mistral-7b", 32000},
+    KnownVocabulary{"glm-5", 154880},
+    KnownVocabulary{"glm5", 154880},
+    KnownVocabulary{"glm-4", 151552},
+    KnownVocabulary{"glm4", 151552},
+    KnownVocabulary{"lfm2", 65536},
+    KnownVocabulary{"minimax-m2", 200064},
     KnownVocabulary{"gemma", 256000},
     KnownVocabulary{"bertwordpiece", 30522},
     KnownVocabulary{"gpt-neox", 50277},
@@ -61,6 +69,7 @@ constexpr std::array kKnownVocabularies{
     KnownVocabulary{"t5-small", 32100},
     KnownVocabulary{"mt5-", 250100},
     KnownVocabulary{"gpt2", 50257},
+    KnownVocabulary{"tiktokenizer", 131072},  // Megatron-LM's default: DEFAULT_TIKTOKEN_MAX_VOCAB
 };
 
 std::string tokenizer_text(const Settings& settings) {
@@ -109,7 +118,8 @@ class MegatronLayers {
   explicit MegatronLayers(const Settings& settings) : settings_(settings) {
     width_ = size_of(settings, "hidden_size", 0);
     if (width_ == 0) settings.required("hidden_size", "the width of the network");
-    gated_ = settings.flag("swiglu") || settings.flag("quick_geglu") || is_gated_activation();
+    gated_ = settings.flag("swiglu") || setting_name(settings.text("mlp_type", "")) == "llama" ||
+             settings.flag("geglu") || settings.flag("reglu") || settings.flag("quick_geglu") || is_gated_activation();
     bias_ = settings.flag("add_bias_linear",
                           !settings.has("use_bias_in_attn_linear") || settings.flag("use_bias_in_attn_linear"));
     const std::string norm = setting_name(settings.text("normalization", "LayerNorm"));

@@ -1,6 +1,7 @@
 #include "models/launches/pipeline_layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <numeric>
 
@@ -70,6 +71,48 @@ std::vector<std::int64_t> units_of_layout(const Settings& settings, std::int64_t
                   "expected as many t and m as layers, " + std::to_string(units) + ", found " + std::to_string(found));
   }
   return stages;
+}
+
+/// Returns the numbers of a list such as 7,8,8,9.
+std::vector<std::int64_t> numbers_of(const Settings& settings, std::string_view name) {
+  constexpr std::int64_t kMostUnits = 1 << 20;
+  std::vector<std::int64_t> numbers;
+  for (const std::string& word : settings.list(name)) {
+    std::string_view rest = word;
+    while (!rest.empty() && (rest.front() == '[' || rest.front() == ' ')) rest.remove_prefix(1);
+    while (!rest.empty()) {
+      std::int64_t number = -1;
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+      if (error != std::errc{} || number < 0 || number > kMostUnits) {
+        settings.fail(name, "expected numbers of layers such as 7,8,8,9, found '" + word + "'");
+      }
+      numbers.push_back(number);
+      rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+      while (!rest.empty() && (rest.front() == ',' || rest.front() == ' ' || rest.front() == ']')) {
+        rest.remove_prefix(1);
+      }
+    }
+  }
+  return numbers;
+}
+
+/// Settings that say the layers of every stage, or of every rank, one by one.
+constexpr std::array<std::string_view, 2> kLayerLists{"num_layer_list", "decoder_pipeline_manual_split_list"};
+
+/// Returns the units of every stage that such a list says; empty: none is given.
+std::vector<std::int64_t> units_of_list(const Settings& settings, std::int64_t units, std::size_t stages) {
+  for (const std::string_view name : kLayerLists) {
+    std::vector<std::int64_t> numbers = numbers_of(settings, name);
+    if (numbers.empty()) continue;
+    const std::int64_t sum = std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+    if (numbers.size() != stages || sum != units) {
+      settings.fail(name, "expected " + std::to_string(stages) + " numbers that add up to " + std::to_string(units) +
+                              " layers, found " + std::to_string(numbers.size()) + " that add up to " +
+                              std::to_string(sum));
+    }
+    return numbers;
+  }
+  return {};
 }
 
 /// `units` over the ranks that state no number of their own.
@@ -146,6 +189,8 @@ std::int64_t megatron_chunks(const Settings& settings, std::int64_t units, std::
 std::vector<std::int64_t> megatron_stage_units(const Settings& settings, std::int64_t units, std::int64_t pipeline,
                                                std::int64_t chunks) {
   if (settings.has(kLayoutName)) return units_of_layout(settings, units);
+  std::vector<std::int64_t> listed = units_of_list(settings, units, static_cast<std::size_t>(pipeline * chunks));
+  if (!listed.empty()) return listed;
   const std::int64_t embedding = settings.flag("account_for_embedding_in_pipeline_split") ? 1 : 0;
   const std::int64_t loss = settings.flag("account_for_loss_in_pipeline_split") ? 1 : 0;
   const std::vector<std::int64_t> ranks = units_of_ranks(settings, units + embedding + loss, pipeline);
@@ -191,7 +236,6 @@ Partition cut_at_units(const PipelineUnits& network, const std::vector<std::int6
   std::size_t unit = 0;
   for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
     for (std::int64_t k = 0; k < stages[s]; ++k) next += network.units[unit++];
-    if (next == partition.bounds.back()) throw Error("a pipeline stage without layers, expected fewer stages");
     partition.bounds.push_back(next);
   }
   while (unit < network.units.size()) next += network.units[unit++];

@@ -21,18 +21,6 @@ struct LaunchContext {
   ShellSource open{};                          ///< opens files that it names; empty: none is opened
 };
 
-/// The systems whose settings mean different things.
-enum class LaunchFamily : std::uint8_t { kMegatron, kTorchtitan, kDeepspeed };
-
-/// What a launch file says, before it is taken for a job. Names of Megatron's family are those of its `args`.
-struct LaunchSettings {
-  LaunchFamily family = LaunchFamily::kMegatron;
-  Settings settings;
-  bool blocking_launches = false;
-  std::vector<LaunchNote> notes{};  ///< notes of the reader of its syntax
-  bool is_command_line = false;     ///< its settings are options of a command, and not keys of a configuration
-};
-
 /// Returns the settings of a launch script of Megatron-LM (or of what builds on it), of the log of a run of it, or of a
 /// configuration of torchtitan (TOML), DeepSpeed (JSON), or NeMo, Megatron-Bridge, Primus and GPT-NeoX (YAML);
 /// recognised by the ending of the name, and by its content. Nothing is run. Throws `Error` with the place of what

@@ -447,7 +447,28 @@ class ShellFollower {
     const auto is_script = [](const std::string& word) { return word.ends_with(".sh") || word.ends_with(".slurm"); };
     const auto script = std::ranges::find_if(words, is_script);
     if (script == words.end() || name_.ends_with(*script) || !started_.insert(*script).second) return;
-    with_arguments({script + 1, words.end()}, [&] { read_in(line, *script); });
+    for (const std::string& word : words) export_assigned(word);
+    with_arguments({script + 1, words.end()}, [&] {
+      if (const auto text = source_ ? source_(*script) : std::nullopt) {
+        run.values.work().spend(text->size());
+        run.started.emplace(*script, *text);
+      }
+      read_in(line, *script);
+    });
+  }
+
+  /// "--export=ALL,NNODES=4" of sbatch.
+  void export_assigned(std::string_view word) {
+    constexpr std::string_view kExport = "--export=";
+    if (!word.starts_with(kExport)) return;
+    word.remove_prefix(kExport.size());
+    while (!word.empty()) {
+      const std::string_view part = word.substr(0, word.find(','));
+      word.remove_prefix(std::min(part.size() + 1, word.size()));
+      const std::size_t equals = part.find('=');
+      const bool assigns = equals != std::string_view::npos && is_shell_name(part.substr(0, equals));
+      if (assigns) run.values.set(part.substr(0, equals), {std::string(part.substr(equals + 1))});
+    }
   }
 
   void call(std::size_t body, ShellValues::Words given) {

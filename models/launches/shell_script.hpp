@@ -23,6 +23,7 @@ struct ShellRun {
   std::vector<std::vector<ShellWord>> commands;  ///< commands that would have run, in their order
   std::map<std::string, std::string> files;      ///< files that it would have written from its own text
   std::vector<std::string> not_followed;         ///< "12: if [ -f x ]"
+  std::map<std::string, std::string> started{};  ///< scripts that its commands start, by name
   ShellValues values;                            ///< at its end
 };
 

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "models/launches/megatron_names.hpp"
 #include "models/launches/pipeline_layout.hpp"
+#include "models/launches/read_machine.hpp"
 #include "models/launches/torchtitan_network.hpp"
 
 namespace plumb {
@@ -57,7 +59,9 @@ void set_titan_degrees(const Settings& settings, LaunchJob& job) {
   const std::int64_t copies =
       ranks_of(settings, {"parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
   if (shards > 0) job.data_ranks = shards * copies;
-  if (copies > 1 && ranks.zero != ZeroStage::kNone) {
+  if (copies > 1 && shards > 0 && ranks.zero != ZeroStage::kNone) {
+    ranks.shard_groups = ShardGroups::of(shards * ranks.context);
+  } else if (copies > 1 && ranks.zero != ZeroStage::kNone) {
     job.note(LaunchNote::kNotModelled,
              "data_parallel_replicate_degree: weights are priced as sharded over all data ranks");
   }
@@ -171,7 +175,8 @@ void set_titan_precision(const Settings& settings, LaunchJob& job) {
     const std::string option = settings.text("activation_checkpoint.selective_ac_option", "2");
     ranks.modules.add(RecomputeModule::kNorm);
     ranks.modules.add(RecomputeModule::kActivation);
-    job.note(LaunchNote::kNotModelled,
+    // "op" computes every second matrix product again, too: less is kept than is priced, and more is computed.
+    job.note(option == "op" ? LaunchNote::kDecides : LaunchNote::kNotModelled,
              "selective_ac_option " + option + ": priced as norms and activations computed again");
   }
   if (settings.flag("compile.enable", settings.flag("training.compile"))) {
@@ -180,33 +185,37 @@ void set_titan_precision(const Settings& settings, LaunchJob& job) {
 }
 
 void note_titan(const Settings& settings, LaunchJob& job) {
-  static constexpr std::array<std::string_view, 18> kOther{"job.",
-                                                           "profiling.",
-                                                           "metrics.",
-                                                           "optimizer.",
-                                                           "lr_scheduler.",
-                                                           "checkpoint.",
-                                                           "validation.",
-                                                           "comm.",
-                                                           "debug.",
-                                                           "fault_tolerance.",
-                                                           "memory_estimation.",
-                                                           "compile.",
-                                                           "activation_checkpoint.",
-                                                           "quantize.",
-                                                           "float8.",
-                                                           "mx.",
-                                                           "eval",
-                                                           "model."};
-  static constexpr std::array<std::string_view, 6> kTraining{"training.dataset",  "training.steps",
-                                                             "training.max_norm", "training.warmup",
-                                                             "training.seed",     "training.deterministic"};
   for (const std::string& name : settings.unread()) {
-    const auto begins = [&](std::string_view begin) { return name.starts_with(begin); };
-    const bool harmless = std::ranges::any_of(kOther, begins) || std::ranges::any_of(kTraining, begins);
+    if (name.starts_with("primus_turbo.")) {  // other kernels
+      job.note(LaunchNote::kNotModelled, name);
+      continue;
+    }
+    const bool harmless = is_harmless_in_titan(name) || megatron_setting_class(name) == SettingClass::kNoEffect;
     if (!harmless) settings.refuse_given(name);
     job.note(harmless ? LaunchNote::kNoEffect : LaunchNote::kUnknown, name);
   }
+}
+
+/// Samples of a microbatch and microbatches of a data rank. With a pipeline a batch is cut into microbatches (of one
+/// sample by default); without, it is one. Torchtitan of today says tokens of a microbatch instead.
+void set_titan_batch(const Settings& settings, LaunchJob& job) {
+  constexpr std::string_view kTokens = "training.num_tokens_per_microbatch_per_dp_rank";
+  const std::string local = first_of(settings, {"training.local_batch_size", "training.batch_size"});
+  const std::string cut =
+      first_of(settings, {"parallelism.num_pp_microbatches", "experimental.pipeline_parallel_microbatches"});
+  job.batch = std::max<std::int64_t>(0, settings.whole("training.global_batch_size", 0, -1));
+  const std::int64_t tokens = settings.whole(kTokens, 0, 0);
+  const std::int64_t microbatch = settings.whole("parallelism.pipeline_parallel_microbatch_size", 1);
+  const std::int64_t parts = settings.whole(cut, 0, 0);
+  if (tokens > 0 && !settings.has(local)) {
+    job.parallelism.microbatch_size = std::max<std::int64_t>(1, tokens / titan_sequence(settings));
+    job.accumulation = job.pipeline > 1 ? std::max<std::int64_t>(1, parts) : 1;
+    return;
+  }
+  const std::int64_t samples = settings.whole(local, 8);
+  job.parallelism.microbatch_size = job.pipeline > 1 ? microbatch : samples;
+  if (parts > 0 && job.pipeline > 1) job.parallelism.microbatch_size = std::max<std::int64_t>(1, samples / parts);
+  job.accumulation = samples / job.parallelism.microbatch_size;
 }
 
 }  // namespace
@@ -216,25 +225,19 @@ LaunchJob torchtitan_job(const Settings& settings) {
   if (!known) throw Error(settings.source() + ": expected a configuration of torchtitan with [model] and [training]");
   LaunchJob job{.source = settings.source(), .runtime = "torchtitan"};
   set_titan_degrees(settings, job);
-  const std::string local = first_of(settings, {"training.local_batch_size", "training.batch_size"});
-  const std::int64_t samples = settings.whole(local, 8);
-  // With a pipeline a batch is cut into microbatches (of one sample by default); without, it is one.
-  job.parallelism.microbatch_size =
-      job.pipeline > 1 ? settings.whole("parallelism.pipeline_parallel_microbatch_size", 1) : samples;
-  const std::int64_t parts = settings.whole(
-      first_of(settings, {"parallelism.num_pp_microbatches", "experimental.pipeline_parallel_microbatches"}), 0, 0);
-  if (parts > 0 && job.pipeline > 1) job.parallelism.microbatch_size = std::max<std::int64_t>(1, samples / parts);
-  job.batch = std::max<std::int64_t>(0, settings.whole("training.global_batch_size", 0, -1));
-  job.accumulation = samples / job.parallelism.microbatch_size;
+  set_titan_batch(settings, job);
   job.network = titan_network(settings, job);
   if (!job.network) {
     job.note(LaunchNote::kAssumed, "the network '" + settings.text("model.name", "") + " " +
                                        settings.text("model.flavor", "") + "' is not known here: --network says it");
+    job.network_name = settings.text("model.name", "") + "-" + settings.text("model.flavor", "");
+    job.parallelism.sequence = titan_sequence(settings);
   }
   set_titan_schedule(settings, job);
   set_titan_partition(settings, job);
   set_titan_precision(settings, job);
-  note_other_optimizer(settings.text("optimizer.name", ""), job);
+  set_optimizer(settings.text("optimizer.name", ""), settings.real("optimizer.momentum", 0), job);
+  set_machine(settings, job);
   note_titan(settings, job);
   return job;
 }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "models/ground/error.hpp"
 #include "models/launches/megatron_network.hpp"
 
 namespace plumb {
@@ -108,7 +111,150 @@ std::vector<LayerSpec> without_names(std::vector<LayerSpec> layers) {
   return layers;
 }
 
+/// Facts of torchtitan's config_registry.py (July 2026): tokens of a microbatch of one data rank, tokens of a sample,
+/// what is computed again.
+struct TitanConfiguration {
+  std::string_view module;
+  std::string_view name;
+  std::string_view flavor;
+  std::string_view microbatch_tokens;
+  std::string_view sequence;
+  std::string_view recompute;
+  std::string_view rest = {};  ///< name=value of other settings
+};
+
+constexpr std::string_view kLoops = "parallelism.pipeline_parallel_schedule=Interleaved1F1B";
+
+constexpr std::array kConfigurations{
+    TitanConfiguration{"llama3", "llama3_debugmodel", "debugmodel", "16384", "2048", "selective", kLoops},
+    TitanConfiguration{"llama3", "llama3_8b", "8B", "8192", "8192", "selective"},
+    TitanConfiguration{"llama3", "llama3_8b_mxfp8", "8B", "8192", "8192", "selective", "model.converters=mx"},
+    TitanConfiguration{"llama3", "llama3_70b", "70B", "65536", "8192", "full", "parallelism.tensor_parallel_degree=8"},
+    TitanConfiguration{"llama3", "llama3_405b", "405B", "16384", "8192", "full",
+                       "parallelism.tensor_parallel_degree=8 model.converters=float8"},
+    TitanConfiguration{"qwen3", "qwen3_0_6b", "0.6B", "16384", "4096", "selective"},
+    TitanConfiguration{"qwen3", "qwen3_1_7b", "1.7B", "16384", "4096", "selective"},
+    TitanConfiguration{"qwen3", "sft_qwen3_8b_math", "8B", "2048", "2048", "selective"},
+    TitanConfiguration{"qwen3", "qwen3_14b", "14B", "16384", "4096", "full"},
+    TitanConfiguration{"qwen3", "qwen3_32b", "32B", "8192", "4096", "full"},
+    TitanConfiguration{"qwen3", "qwen3_30b_a3b", "30B-A3B", "8192", "4096", "full"},
+    TitanConfiguration{"deepseek_v3", "deepseek_v3_16b", "16B", "16384", "4096", "selective",
+                       "parallelism.pipeline_parallel_schedule=Interleaved1F1B parallelism.expert_parallel_degree=8"},
+    TitanConfiguration{"deepseek_v3", "deepseek_v3_671b", "671B", "16384", "4096", "selective",
+                       "parallelism.pipeline_parallel_schedule=Interleaved1F1B parallelism.expert_parallel_degree=2"},
+    TitanConfiguration{"gpt_oss", "gpt_oss_20b", "20b", "8192", "8192", "full"},
+    TitanConfiguration{"gpt_oss", "gpt_oss_120b", "120b", "8192", "8192", "full"},
+};
+
+/// Settings that a job is read from.
+constexpr std::array<std::string_view, 44> kTitanSettings{"model.name",
+                                                          "model.flavor",
+                                                          "model.converters",
+                                                          "training.seq_len",
+                                                          "training.max_context_length",
+                                                          "training.num_tokens_per_microbatch_per_dp_rank",
+                                                          "training.local_batch_size",
+                                                          "training.batch_size",
+                                                          "training.global_batch_size",
+                                                          "training.compile",
+                                                          "training.ac_mode",
+                                                          "training.tensor_parallel_degree",
+                                                          "training.pipeline_parallel_degree",
+                                                          "training.data_parallel_degree",
+                                                          "training.data_parallel_shard_degree",
+                                                          "training.data_parallel_replicate_degree",
+                                                          "parallelism.tensor_parallel_degree",
+                                                          "parallelism.context_parallel_degree",
+                                                          "parallelism.expert_parallel_degree",
+                                                          "parallelism.expert_tensor_parallel_degree",
+                                                          "parallelism.pipeline_parallel_degree",
+                                                          "parallelism.data_parallel_shard_degree",
+                                                          "parallelism.data_parallel_replicate_degree",
+                                                          "parallelism.enable_async_tensor_parallel",
+                                                          "parallelism.fsdp_reshard_after_forward",
+                                                          "parallelism.pipeline_parallel_schedule",
+                                                          "parallelism.pipeline_parallel_schedule_csv",
+                                                          "parallelism.pipeline_parallel_layers_per_stage",
+                                                          "parallelism.pipeline_parallel_first_stage_less_layers",
+                                                          "parallelism.pipeline_parallel_last_stage_less_layers",
+                                                          "parallelism.pipeline_parallel_microbatch_size",
+                                                          "parallelism.num_pp_microbatches",
+                                                          "parallelism.module_fqns_per_model_part",
+                                                          "experimental.pipeline_parallel_microbatches",
+                                                          "experimental.pipeline_parallel_degree",
+                                                          "experimental.pipeline_parallel_schedule",
+                                                          "experimental.context_parallel_degree",
+                                                          "experimental.enable_async_tensor_parallel",
+                                                          "activation_checkpoint.mode",
+                                                          "activation_checkpoint.selective_ac_option",
+                                                          "float8.enable_float8_linear",
+                                                          "compile.enable",
+                                                          "optimizer.name",
+                                                          "optimizer.momentum"};
+
+/// Sections, and settings of other sections, without effect on time and memory.
+constexpr std::array<std::string_view, 45> kTitanHarmless{"job.",
+                                                          "profiling.",
+                                                          "profiler.",
+                                                          "metrics.",
+                                                          "optimizer.",
+                                                          "lr_scheduler.",
+                                                          "checkpoint.",
+                                                          "validation.",
+                                                          "validator.",
+                                                          "comm.",
+                                                          "debug.",
+                                                          "dataloader.",
+                                                          "tokenizer.",
+                                                          "fault_tolerance.",
+                                                          "memory_estimation.",
+                                                          "compile.",
+                                                          "activation_checkpoint.",
+                                                          "quantize.",
+                                                          "float8.",
+                                                          "mx.",
+                                                          "eval",
+                                                          "model.",
+                                                          "experimental.custom_",
+                                                          "module",
+                                                          "config",
+                                                          "dump_folder",
+                                                          "hf_assets_path",
+                                                          "trainable",
+                                                          "sink_level",
+                                                          "file_sink_level",
+                                                          "stderr_sink_level",
+                                                          "training.dataset",
+                                                          "training.mock_data",
+                                                          "training.steps",
+                                                          "training.max_norm",
+                                                          "training.warmup",
+                                                          "training.seed",
+                                                          "training.deterministic",
+                                                          "training.gc_",
+                                                          "training.dtype",
+                                                          "parallelism.disable_loss_parallel",
+                                                          "parallelism.context_parallel_rotate_method",
+                                                          "parallelism.context_parallel_load_balancer",
+                                                          "parallelism.enable_compiled_autograd",
+                                                          "parallelism.spmd_backend"};
+
+std::string in_letters_of(std::string text) {
+  std::erase_if(text, [](char letter) { return letter == '-' || letter == '.' || letter == '_'; });
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return text;
+}
+
 }  // namespace
+
+std::int64_t titan_sequence(const Settings& settings) {
+  constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+  const std::int64_t tokens = settings.whole("training.seq_len", settings.whole("training.max_context_length", 2048));
+  if (tokens > kMostTokens) settings.fail("training.seq_len", "expected at most 2^30");
+  return tokens;
+}
 
 std::optional<Network> titan_network(const Settings& settings, const LaunchJob& job) {
   const std::string model = settings.text("model.name", "");
@@ -116,7 +262,7 @@ std::optional<Network> titan_network(const Settings& settings, const LaunchJob& 
   for (const Flavor& one : kFlavors) {
     const bool variant = flavor.starts_with(std::string(one.flavor) + "_");  // another kernel of attention
     if (one.model != model || (one.flavor != flavor && !variant)) continue;
-    return network_of_flavor(one, settings.source(), settings.whole("training.seq_len", 2048), job);
+    return network_of_flavor(one, settings.source(), titan_sequence(settings), job);
   }
   return std::nullopt;
 }
@@ -128,6 +274,49 @@ std::optional<TitanModel> titan_model_of(const Network& network) {
     if (without_names(theirs.layers) == layers) return TitanModel{std::string(one.model), std::string(one.flavor)};
   }
   return std::nullopt;
+}
+
+void add_titan_configuration(const std::string& module, const std::string& config, const std::string& place,
+                             Settings& settings) {
+  const std::string called = in_letters_of(config);
+  const auto known = std::ranges::find_if(kConfigurations, [&](const TitanConfiguration& one) {
+    return one.module == module && in_letters_of(std::string(one.name)) == called;
+  });
+  if (known == kConfigurations.end()) {
+    std::vector<std::string_view> names;
+    for (const TitanConfiguration& one : kConfigurations) names.push_back(one.name);
+    const std::string nearest = nearest_name(config, names);
+    throw Error(place + ": config: torchtitan's configuration '" + config + "' of the module '" + module +
+                "' is a program that is not known here" +
+                (nearest.empty() ? ", expected one such as llama3_8b" : " (did you mean '" + nearest + "'?)"));
+  }
+  const std::string from = place + " (" + std::string(known->name) + ")";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (!settings.all().contains(name)) settings.set(name, {{std::string(value)}, from});
+  };
+  add("model.name", known->module);
+  add("model.flavor", known->flavor);
+  add("training.num_tokens_per_microbatch_per_dp_rank", known->microbatch_tokens);
+  add("training.seq_len", known->sequence);
+  add("activation_checkpoint.mode", known->recompute);
+  if (known->recompute == "selective") add("activation_checkpoint.selective_ac_option", "op");
+  for (std::string_view rest = known->rest; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    add(word.substr(0, word.find('=')), word.substr(word.find('=') + 1));
+  }
+}
+
+std::string titan_setting_called(const std::string& name) {
+  if (name.find('.') != std::string::npos) return name;
+  for (const std::string_view known : kTitanSettings) {
+    if (known.substr(known.find('.') + 1) == name && !known.starts_with("experimental.")) return std::string(known);
+  }
+  return name;
+}
+
+bool is_harmless_in_titan(const std::string& name) {
+  return std::ranges::any_of(kTitanHarmless, [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
 }  // namespace plumb

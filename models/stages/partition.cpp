@@ -158,7 +158,7 @@ std::vector<std::size_t> parse_layer_counts(std::string_view counts) {
     const std::string_view item = rest.substr(0, comma);
     std::size_t count = 0;
     const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), count);
-    if (error != std::errc{} || end != item.data() + item.size() || count == 0) {
+    if (error != std::errc{} || end != item.data() + item.size()) {
       throw Error("partition '" + std::string(counts) + "': '" + std::string(item) +
                   "' is not a number of layers, expected how many each stage has, such as 3,4,4,3");
     }
@@ -174,9 +174,12 @@ Partition partition_of(std::span<const std::size_t> counts, std::size_t num_laye
     const bool fits = count <= num_layers && partition.bounds.back() <= num_layers;
     partition.bounds.push_back(fits ? partition.bounds.back() + count : num_layers + 1);
   }
-  if (partition.num_layers() == num_layers) return partition;
   std::string text;
   for (const std::size_t count : counts) text += (text.empty() ? "" : ",") + std::to_string(count);
+  if (counts.front() == 0 || counts.back() == 0) {
+    throw Error("partition '" + text + "': the first or last stage has no layers, expected at least one in each");
+  }
+  if (partition.num_layers() == num_layers) return partition;
   const std::size_t sum = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   throw Error("partition '" + text + "': adds up to " + std::to_string(sum) + " layers, expected " +
               std::to_string(num_layers));

@@ -12,7 +12,8 @@
 
 namespace plumb {
 
-/// A chain of layers cut into stages. Every stage has at least one layer.
+/// A chain of layers cut into stages. The first and the last stage have layers; another one without any hands on what
+/// it gets.
 struct Partition {
   /// Where each stage begins, and the number of layers at the end: `num_stages() + 1` ascending entries from 0.
   std::vector<std::size_t> bounds;
@@ -20,8 +21,11 @@ struct Partition {
   std::size_t num_stages() const { return bounds.empty() ? 0 : bounds.size() - 1; }
   std::size_t num_layers() const { return bounds.empty() ? 0 : bounds.back(); }
   LayerRange range(std::size_t stage) const { return {bounds[stage], bounds[stage + 1]}; }
-  /// Returns the layers of the stage before; empty for the first stage.
-  LayerRange before(std::size_t stage) const { return stage == 0 ? LayerRange{} : range(stage - 1); }
+  /// Returns the layers of the nearest stage before that has some; empty for the first stage.
+  LayerRange before(std::size_t stage) const {
+    while (stage > 1 && bounds[stage - 1] == bounds[stage]) --stage;
+    return stage == 0 ? LayerRange{} : range(stage - 1);
+  }
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };
@@ -44,10 +48,11 @@ Partition finest_partition(const Network& network, std::int32_t num_stages);
 /// costs.
 Partition balanced_partition(std::span<const std::int64_t> costs, std::int32_t num_stages);
 
-/// Returns how many layers each stage has, "3,4,4,3". Throws `Error` for what is not a list of whole numbers from 1.
+/// Returns how many layers each stage has, "3,4,4,3". Throws `Error` for what is not a list of whole numbers from 0.
 std::vector<std::size_t> parse_layer_counts(std::string_view counts);
 
-/// Returns the stages of the given numbers of layers. Throws `Error` when they do not add up to `num_layers`.
+/// Returns the stages of the given numbers of layers. Throws `Error` when they do not add up to `num_layers`, and
+/// for a first or last stage without layers.
 Partition partition_of(std::span<const std::size_t> counts, std::size_t num_layers);
 inline Partition parse_partition(std::string_view counts, std::size_t num_layers) {
   return partition_of(parse_layer_counts(counts), num_layers);

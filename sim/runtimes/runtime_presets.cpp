@@ -244,6 +244,12 @@ constexpr std::array kPresets{
                   .format = "megatron",
                   .what = "Megatron-LM with --no-overlap-p2p-communication: one call behind each forward and backward "
                           "exchanges with both neighbours"},
+    RuntimePreset{.name = "zero-bubble",
+                  .transfers = TransferMode::kRendezvous,
+                  .receives = ReceivePlacement::kOnSend,
+                  .send_buffers = kNoSendLimit,
+                  .what = "the zero-bubble fork of Megatron-LM: its runtime places every send and receive in the order "
+                          "of the whole pipeline, and waits for sends at the end of the step only"},
     RuntimePreset{.name = "deepspeed",
                   .transfers = TransferMode::kBatched,
                   .receives = ReceivePlacement::kLate,

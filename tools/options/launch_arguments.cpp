@@ -9,6 +9,7 @@
 #include "models/ground/plain_name.hpp"
 #include "models/ground/text_file.hpp"
 #include "models/import/load_network.hpp"
+#include "models/jobs/layer_recompute.hpp"
 #include "schedules/catalogue/registry.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/formats/schedule_program.hpp"
@@ -49,6 +50,11 @@ void take_degrees(const LaunchedRun& run, LaunchJob& job) {
   take(given.context, job.parallelism.context);
   if (take(given.microbatch_size, job.parallelism.microbatch_size) && job.batch > 0 && job.runtime == "deepspeed") {
     job.accumulation = 0;  // follows from the batch
+  }
+  if (const auto again = layer_recompute_of(given.recompute); again && !given.recompute.empty()) {
+    job.parallelism.recompute = again->all;
+    job.parallelism.modules = again->modules;
+    job.parallelism.recompute_layers = 0;
   }
   if (given.zero) job.parallelism.zero = static_cast<ZeroStage>(*given.zero);
   const bool other_devices = take(run.size.devices, job.pipeline);
@@ -117,11 +123,15 @@ void LaunchArguments::add_to(OptionTable& parser, const std::string& name) {
 
 namespace {
 
+std::int64_t whole_nodes(std::int64_t devices, std::int64_t per_node) {
+  return per_node < 1 ? devices : (devices + per_node - 1) / per_node * per_node;
+}
+
 /// "h100-64x8": as many nodes of the cluster as the degrees of the file take, where that is known and more than it has.
 std::string cluster_of_degrees(const LaunchJob& job, const std::string& name) {
   const Cluster cluster = load_cluster(name);
   const auto per_node = static_cast<std::int64_t>(cluster.devices_per_node);
-  const std::int64_t devices = job.devices();
+  const std::int64_t devices = job.devices() > 0 ? job.devices() : whole_nodes(job.least_devices(), per_node);
   if (devices <= std::ssize(cluster.devices) || per_node < 1 || devices % per_node != 0) return name;
   return name + "-" + std::to_string(devices / per_node) + "x" + std::to_string(per_node);
 }
@@ -159,16 +169,39 @@ std::int64_t devices_of(LaunchJob& job, const std::string& cluster, bool sized) 
 
 }  // namespace
 
+namespace {
+
+/// A file that loads its network says no more of it than a name: that of a built-in one is that one.
+void take_named_network(LaunchJob& job) {
+  if (!job.network) {
+    const std::string model = job.network_name.substr(job.network_name.rfind('/') + 1);
+    const std::string_view known = model.empty() ? std::string_view{} : builtin_network_called(model);
+    if (known.empty()) {
+      throw Error("--job: " + (job.missing.empty() ? job.source + " says nothing of the network" : job.missing) +
+                  ", expected --network NAME|FILE with it");
+    }
+    job.network = load_network(known);
+    job.note(LaunchNote::kAssumed,
+             "the network " + std::string(known) + ", as the file names '" + job.network_name + "'");
+  }
+  if (job.stage_layers == 0) return;
+  const std::int64_t layers = std::max<std::int64_t>(0, std::ssize(job.network->layers) - 3) / 2;
+  const std::int64_t stages = (layers + job.stage_layers - 1) / job.stage_layers;
+  job.chunks = std::max<std::int64_t>(1, stages / job.pipeline);
+  if (job.chunks > 1 && job.schedule == "1f1b") job.schedule = "interleaved";
+}
+
+}  // namespace
+
 void apply_launch(LaunchJob& job, const LaunchedRun& run) {
   const bool sized = is_document_path(run.costs.cluster) || says_size(run.costs.cluster);
   run.costs.cluster = launch_cluster(job, run.costs.cluster);
   if (!run.costs.network.empty()) {
     job.network = load_network(run.costs.network);
+    job.network_name.clear();
     job.partition = {};
   }
-  if (!job.network) {
-    throw Error("--job: " + job.source + " says nothing of the network, expected --network NAME|FILE with it");
-  }
+  take_named_network(job);
   if (run.schedule.empty() && !job.schedule_file.empty() && !run.size.devices && !run.size.chunks) {
     run.schedule = schedule_beside(job);
   }
@@ -182,7 +215,9 @@ void apply_launch(LaunchJob& job, const LaunchedRun& run) {
   if (run.costs.partition.empty())
     run.costs.partition = job.partition.bounds.empty() ? "equal" : to_string(job.partition);
   if (run.rules.runtime.empty()) {
-    run.rules.runtime = job.runtime == "megatron" && !job.hides_messages ? "megatron-batched" : job.runtime;
+    run.rules.runtime = !job.rules.empty() && run.schedule == job.schedule ? job.rules
+                        : job.runtime == "megatron" && !job.hides_messages ? "megatron-batched"
+                                                                           : job.runtime;
   }
 }
 

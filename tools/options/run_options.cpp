@@ -35,7 +35,8 @@ void add_messages_to(OptionTable& table, RunRules& rules) {
       .text("runtime", rules.runtime, "SYSTEM",
             "order of messages and host as in this system: plumbline, pytorch, pytorch-deferred (defer_pp_recv), "
             "pytorch-single (its classes 1F1B and GPipe), torchtitan, megatron, megatron-batched "
-            "(--no-overlap-p2p-communication) or deepspeed. Default: the system of the --profile of a real run, or "
+            "(--no-overlap-p2p-communication), zero-bubble (the fork of Megatron-LM) or deepspeed. Default: the system "
+            "of the --profile of a real run, or "
             "plumbline")
       .words(runtime_names())
       .choice("transfers", rules.transfers, kTransferModeNames, {"transfer mode", "MODE"},

@@ -38,6 +38,10 @@ void check_schedule(const TrainOptions& options) {
     refuse(options, "the partition has " + std::to_string(options.model.partition.num_stages()) + " stages; expected " +
                         std::to_string(schedule.num_stages));
   }
+  const std::vector<std::size_t>& bounds = options.model.partition.bounds;
+  if (std::ranges::adjacent_find(bounds) != bounds.end()) {
+    refuse(options, "a stage has no layers; expected at least one in every stage that is trained");
+  }
   if (options.model.partition.num_layers() != options.model.network.layers.size()) {
     refuse(options, "the partition has " + std::to_string(options.model.partition.num_layers()) + " layers; expected " +
                         std::to_string(options.model.network.layers.size()));

@@ -204,7 +204,7 @@ TEST_CASE("DeepSpeed's configuration says the batch and what is sharded, and not
   CHECK(job.parallelism.zero == ZeroStage::kWeights);
   place_launch(job, 8);
   CHECK(job.batch == 4 * 8 * 8);
-  CHECK(notes(job, LaunchNote::kNotModelled, "offload_optimizer"));
+  CHECK(notes(job, LaunchNote::kDecides, "the state of the optimizer is on the host"));
   const LaunchJob pipeline = read_launch(
       R"({"train_batch_size": 16, "train_micro_batch_size_per_gpu": 1, "pipeline": {"stages": 4, "activation_checkpoint_interval": 1}})",
       "x.json");
@@ -366,7 +366,8 @@ TEST_CASE("what is set from outside and nothing reads is refused with the neares
   CHECK(launch_of("llama3_405b.toml", {.given = {{"tensor_parallel_degree", "4"}}}).parallelism.tensor == 4);
   CHECK(launch_of("llama3_405b.toml", {.given = {{"parallelism.context_parallel_degree", "2"}}}).parallelism.context ==
         2);
-  CHECK_THROWS_WITH_AS(launch_of("llama3_405b.toml", {.given = {{"context_parallel_degree", "2"}}}),
+  CHECK(launch_of("llama3_405b.toml", {.given = {{"context_parallel_degree", "2"}}}).parallelism.context == 2);
+  CHECK_THROWS_WITH_AS(launch_of("llama3_405b.toml", {.given = {{"parallelism.context_paralel_degree", "2"}}}),
                        doctest::Contains("(did you mean 'parallelism.context_parallel_degree'?)"), Error);
   CHECK_THROWS_WITH_AS(launch_of("zero3.json", {.given = {{"train_batch", "4"}}}),
                        doctest::Contains("(did you mean 'train_batch_size'?)"), Error);
@@ -385,12 +386,20 @@ TEST_CASE("a variable that an inner script reads is one that is read") {
   }
 }
 
-TEST_CASE("an optimizer that is not Adam, and a batch that nobody gives, are noted as what decides the prediction") {
+TEST_CASE("the state of an optimizer that is not Adam is priced, and a batch that nobody gives is noted first") {
   const auto decides = [](const LaunchJob& job, const std::string& text) {
     return notes(job, LaunchNote::kDecides, text);
   };
-  CHECK(decides(small_job("--optimizer sgd"), "the optimizer sgd is priced as Adam"));
-  CHECK(decides(small_job("--optimizer muon"), "the optimizer muon is priced as Adam"));
+  const auto state = [](const std::string& options) {
+    return small_job(options).parallelism.precision.optimizer_bytes;
+  };
+  CHECK(state("") == 12);
+  CHECK(state("--optimizer sgd") == 8);
+  CHECK(state("--optimizer sgd --sgd-momentum 0") == 4);
+  CHECK(state("--optimizer lion") == 8);
+  CHECK(state("--optimizer muon") == 8);
+  CHECK(decides(small_job("--optimizer muon"), "the products of its update are not part of the prediction"));
+  CHECK(decides(small_job("--optimizer adafactor"), "the optimizer adafactor is priced as Adam"));
   CHECK_FALSE(decides(small_job("--optimizer adam"), ""));
   CHECK_FALSE(decides(small_job(""), ""));
   CHECK_FALSE(small_job("").batch_assumed);

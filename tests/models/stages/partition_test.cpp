@@ -141,8 +141,12 @@ TEST_CASE("a partition by hand must be numbers that add up") {
   CHECK(error_message([] { parse_partition("3,4", 14); }) == "partition '3,4': adds up to 7 layers, expected 14");
   CHECK(error_message([] { parse_partition("3,,4", 14); }) ==
         "partition '3,,4': '' is not a number of layers, expected how many each stage has, such as 3,4,4,3");
-  CHECK(error_message([] { parse_partition("14,0", 14); }) ==
-        "partition '14,0': '0' is not a number of layers, expected how many each stage has, such as 3,4,4,3");
+  CHECK(parse_partition("7,0,7", 14).bounds == std::vector<std::size_t>{0, 7, 7, 14});
+  for (const char* ends : {"14,0", "0,14"}) {
+    CHECK(error_message([&] { parse_partition(ends, 14); }) ==
+          "partition '" + std::string(ends) +
+              "': the first or last stage has no layers, expected at least one in each");
+  }
   CHECK(error_message([] { parse_partition("99999999999999999999", 14); }) ==
         "partition '99999999999999999999': '99999999999999999999' is not a number of layers, expected how many each "
         "stage has, such as 3,4,4,3");

@@ -24,7 +24,7 @@ std::string schedule_program_output(const std::string& program, const std::vecto
   throw Error(program + ": a page runs no programs, expected a schedule");
 }
 
-Settings settings_of_yaml(std::string_view, const std::string& name) {
+ConfigValues values_of_yaml(std::string_view, const std::string& name) {
   throw Error(name + ": YAML cannot be read here, expected a launch script, TOML or JSON");
 }
 
