@@ -3,7 +3,6 @@
 
     PYTHONPATH=BUILD/python tests/tools/python/documents_test.py
 """
-import importlib.util
 import pathlib
 import re
 import unittest
