@@ -150,6 +150,8 @@ void take_runs(NamedRuns read, CardRuns& into) {
       for (const std::string& sentence : timeline.traced->left_out) note(sentence);
     }
     into.titles.push_back(timeline.schedule.empty() ? read.names[begin] : timeline.schedule);
+    const std::string folder = std::filesystem::path(read.names[begin]).parent_path().filename().string();
+    if (timeline.traced && !folder.empty()) into.titles.back() += " in " + folder;
     into.timelines.push_back(std::move(timeline));
     begin = end;
   }
@@ -225,50 +227,20 @@ CardRuns CompareQuestion::card_of(ComparedRuns read) const {
 
 CardRuns CompareQuestion::read_card() const {
   const std::vector<std::string> given = all();
-  ScheduleArguments sized = size;
-  sized.runs_programs = true;
-  CostArguments priced = costs;
+  std::vector<std::size_t> schedules;
   std::map<std::size_t, CardRuns> read;
-  std::vector<std::size_t> made;  // in the size of the others
-  for (const std::string& one : given) {
-    if (is_given_schedule(one) && !file_exists(one)) check_schedule_name(one);
-  }
   for (std::size_t i = 0; i < given.size();) {
     std::size_t end = i + 1;
-    if (!is_given_schedule(given[i])) {
+    if (is_given_schedule(given[i])) {
+      if (!file_exists(given[i])) check_schedule_name(given[i]);
+      schedules.push_back(i);
+    } else {
       while (end < given.size() && continues_run(given[i], given[end]) && !is_given_schedule(given[end])) ++end;
       take_runs(read_runs(std::span(given).subspan(i, end - i)), read[i]);
-      take_size(read[i].timelines.front(), sized);
-    } else if (is_made_to_size(given[i])) {
-      made.push_back(i);
-    } else {
-      priced.assume_where_missing();
-      read[i].timelines.push_back(simulated({.names = {given[i]},
-                                             .launch = {},
-                                             .size = {},
-                                             .costs = priced,
-                                             .rules = rules,
-                                             .what_if = {},
-                                             .style = {}}));
-      read[i].titles.push_back(read[i].timelines.back().schedule);
-      take_size(read[i].timelines.back(), sized);
     }
     i = end;
   }
-  if (!made.empty()) {
-    priced.assume_where_missing();
-    sized.assume_size(given[made.front()]);
-  }
-  for (const std::size_t i : made) {
-    read[i].titles.push_back(given[i]);
-    read[i].timelines.push_back(simulated({.names = {given[i]},
-                                           .launch = {},
-                                           .size = sized,
-                                           .costs = priced,
-                                           .rules = rules,
-                                           .what_if = {},
-                                           .style = {}}));
-  }
+  if (!schedules.empty()) simulate_into(given, schedules, read);
   CardRuns runs;
   for (auto& [at, some] : read) {
     std::ranges::move(some.titles, std::back_inserter(runs.titles));
@@ -276,6 +248,35 @@ CardRuns CompareQuestion::read_card() const {
   }
   name_runs(runs);
   return runs;
+}
+
+void CompareQuestion::simulate_into(const std::vector<std::string>& given, std::vector<std::size_t> schedules,
+                                    std::map<std::size_t, CardRuns>& read) const {
+  SimulateQuestion asked{
+      .names = {}, .launch = {}, .size = size, .costs = costs, .rules = rules, .what_if = {}, .style = {}};
+  asked.size.runs_programs = true;
+  for (const auto& [at, some] : read) {
+    take_size(some.timelines.front(), asked.size);
+    if (some.timelines.front().kind != Timeline::Kind::kMeasured || costs.any()) continue;
+    throw Error(given[schedules.front()] +
+                ": costs are missing next to a measured run, expected --cost, --network or " +
+                "--profile; `plumbline advise` predicts other schedules from traces");
+  }
+  // Files have a size; what is only named takes theirs.
+  std::stable_partition(schedules.begin(), schedules.end(),
+                        [&](std::size_t at) { return !is_made_to_size(given[at]); });
+  for (const std::size_t at : schedules) {
+    const bool made = is_made_to_size(given[at]);
+    if (made) asked.size.assume_size(given[at]);
+    if (!is_launch_path(given[at])) asked.costs.assume_where_missing();
+    SimulateQuestion one = asked;
+    one.names = {given[at]};
+    if (!made) one.size = {};
+    Timeline timeline = simulated(std::move(one));
+    if (!made) take_size(timeline, asked.size);
+    read[at].titles.push_back(made ? given[at] : timeline.schedule);
+    read[at].timelines.push_back(std::move(timeline));
+  }
 }
 
 bool CompareQuestion::shows_card(const ComparedRuns& runs) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,6 +94,9 @@ struct CompareQuestion {
   std::vector<std::string> all() const;
   bool has_bounds() const;
   void name_runs(CardRuns& runs) const;
+  /// Adds the runs of `schedules`, which are places in `given`; without a size they take that of files and of runs.
+  void simulate_into(const std::vector<std::string>& given, std::vector<std::size_t> schedules,
+                     std::map<std::size_t, CardRuns>& read) const;
 };
 
 /// The page of a card: the card, then a section for every run.

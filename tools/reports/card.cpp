@@ -251,6 +251,7 @@ std::string difference_words(const Timeline& first, const Timeline& run) {
 Card comparison_card(std::span<const CardRun> runs) {
   Card card{.about = about_words(runs)};
   const bool same_size = is_common(runs, [](const CardRun& run) { return size_words(*run.timeline); });
+  const bool same_costs = is_common(runs, costs_of);
   const auto in_bytes = [](const CardRun& run) { return peak_of(*run.timeline).in_bytes; };
   const bool same_unit = is_common(runs, in_bytes);
   card.in_bytes = in_bytes(runs.front());
@@ -267,6 +268,7 @@ Card comparison_card(std::span<const CardRun> runs) {
     if (same_unit) block.memory = memory_curve(timeline, peak);
     if (!same_size && first == nullptr) block.remark = size_words(timeline);
     if (first != nullptr) block.remark = difference_words(*first, timeline);
+    if (!same_costs) block.remark += (block.remark.empty() ? "" : "; ") + costs_of(runs[at]);
     if (first == nullptr) first = &timeline;
     card.longest = std::max(card.longest, block.end);
     for (const CardMemory& point : block.memory) card.most_memory = std::max(card.most_memory, point.amount);

@@ -221,7 +221,11 @@ class CardPicture {
     const double gap = 8;
     const double room = width_ - left_ - kPaperEdge;
     const std::size_t fitting = std::max<std::size_t>(1, static_cast<std::size_t>((room + gap) / (kLeastMemory + gap)));
-    const std::size_t count = card_.blocks.size();
+    std::vector<const CardBlock*> known;
+    for (const CardBlock& block : card_.blocks) {
+      if (!block.memory.empty()) known.push_back(&block);
+    }
+    const std::size_t count = known.size();
     const std::size_t lines = (count + fitting - 1) / fitting;
     const std::size_t columns = (count + lines - 1) / lines;
     const double width = (room - gap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
@@ -234,7 +238,7 @@ class CardPicture {
         scale_of_memory(down, room);
       }
       const double left = left_ + (width + gap) * static_cast<double>(i % columns);
-      curve(card_.blocks[i], {left, down, width, kMemoryHeight});
+      curve(*known[i], {left, down, width, kMemoryHeight});
     }
     return down + kMemoryHeight + 4;
   }

@@ -155,8 +155,21 @@ class CardDrawing {
     return text + "\n";
   }
 
+  /// The title, and the remark beside it or, where it has no room there, below.
+  std::string heading(const CardBlock& block) const {
+    constexpr std::string_view kApart = "   ";
+    const auto columns = static_cast<std::size_t>(options_.columns);
+    const std::string one = block.title + (block.remark.empty() ? "" : std::string(kApart) + block.remark) + "\n";
+    if (display_width(one) <= columns + 1) return one;
+    std::string text = block.title + "\n";
+    for (const std::string& line : wrapped_text(block.remark, columns - kApart.size())) {
+      text += std::string(kApart) + line + "\n";
+    }
+    return text;
+  }
+
   std::string draw_block(const CardBlock& block) const {
-    std::string text = block.title + (block.remark.empty() ? "" : "   " + block.remark) + "\n";
+    std::string text = heading(block);
     std::size_t figure = 0;
     const auto next = [&] { return figure < block.figures.size() ? block.figures[figure++] : std::string(); };
     const bool names = shows_names(block, scale_);

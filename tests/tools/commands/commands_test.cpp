@@ -408,7 +408,7 @@ TEST_CASE("compare draws schedules, documents of them and runs on one time axis,
       "plumbline compare mine.txt run.json zb-h1 --svg a.svg --pdf a.pdf --html a.html --width 8.5cm", scratch.path());
   CAPTURE(result.err);
   REQUIRE(result.status == 0);  // the size of zb-h1 is that of the others
-  const std::size_t zb = result.out.find("\nzb-h1\n");
+  const std::size_t zb = result.out.find("\nzb-h1   ");
   const std::size_t gpipe = result.out.find("\ngpipe   ");
   const std::size_t mine = result.out.find("\nmine   ");
   CHECK(zb < gpipe);
@@ -417,6 +417,31 @@ TEST_CASE("compare draws schedules, documents of them and runs on one time axis,
   CHECK(has(file_text(scratch.path() / "a.svg"), "width=\"8.5cm\""));
   CHECK(file_text(scratch.path() / "a.pdf").starts_with("%PDF"));
   CHECK(has(file_text(scratch.path() / "a.html"), "\"card\":\"\\u003csvg"));
+}
+
+TEST_CASE("compare draws traced runs, each folder or each folder's files as one, and refuses schedules without costs") {
+  const ScratchDirectory scratch;
+  const std::string traces = in_source("tests/sim/traces/data");
+  const CommandResult both = run_command("plumbline compare " + traces + "/class-1f1b " + traces +
+                                             "/zb-h1/rank0.json.gz " + traces + "/zb-h1/rank[1-3].json.gz --svg a.svg",
+                                         scratch.path());
+  CAPTURE(both.err);
+  REQUIRE(both.status == 0);
+  const std::size_t faster = both.out.find("\ntraced run in zb-h1\n");
+  CHECK(faster != std::string::npos);
+  CHECK(faster < both.out.find("\ntraced run in class-1f1b   1."));
+  const CommandResult bare = run_command("plumbline compare zb-v " + traces + "/class-1f1b", scratch.path());
+  CHECK(bare.status == 2);
+  CHECK(has(bare.err, "zb-v: costs are missing next to a measured run"));
+}
+
+TEST_CASE("the page of a sweep shows a few simulations on one time axis, and many only in its diagram") {
+  const ScratchDirectory scratch;
+  const std::string sweep = "plumbline sweep 1f1b zb-h1 -p 2 -m ";
+  REQUIRE(run_command(sweep + "4 --html few.html", scratch.path()).status == 0);
+  CHECK(has(file_text(scratch.path() / "few.html"), "\"card\":\"\\u003csvg"));
+  REQUIRE(run_command(sweep + "4,5,6,7,8 --html many.html", scratch.path()).status == 0);
+  CHECK_FALSE(has(file_text(scratch.path() / "many.html"), "\"card\":"));
 }
 
 TEST_CASE("two runs of one schedule are compared action by action, and of two schedules on one time axis") {
