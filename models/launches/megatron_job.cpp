@@ -91,12 +91,16 @@ bool computes_in_16_bits(const Settings& settings) {
 
 void set_precision(const Settings& settings, LaunchJob& job) {
   Parallelism& ranks = job.parallelism;
-  if (!computes_in_16_bits(settings)) ranks.precision = Precision{};
+  if (!computes_in_16_bits(settings)) {
+    ranks.precision = Precision{};
+    const bool told = settings.has("precision") || settings.has("fp16.enabled") || settings.has("bf16.enabled");
+    if (runs_deepspeed(settings) && !told) job.note(LaunchNote::kDecides, "32 bits: the file says no precision");
+  }
   const bool half = settings.flag("fp16") || settings.flag("fp16.enabled");
   job.half = half || is_text(settings, "precision", {"16", "fp16", "16_mixed"});
   // Megatron-LM sets accumulate_allreduce_grads_in_fp32 itself in bf16, whatever is said.
-  const bool told = settings.flag("accumulate_allreduce_grads_in_fp32");
-  const bool wide = told || !half;
+  const bool asked = settings.flag("accumulate_allreduce_grads_in_fp32");
+  const bool wide = asked || !half;
   const bool narrow = is_text(settings, "main_grads_reduced_in", {"bf16", "bfloat16", "16", "fp16", "torch.bfloat16"});
   if (ranks.precision == kMixedPrecision &&
       (settings.flag("grad_reduce_in_bf16") || settings.flag("ddp.grad_reduce_in_bf16") ||
@@ -402,7 +406,9 @@ void note_unread(const Settings& settings, LaunchJob& job) {
 /// Returns whether the settings say anything of the network; otherwise it is that of a checkpoint, or of a program.
 bool describes_network(const Settings& settings) {
   const auto is_said = [&](const char* name) { return settings.has(name); };
-  const bool network = is_said("hidden_size") || is_said("num_layers") || is_said("hybrid_layer_pattern");
+  // Layers alone are an answer to a program that has the rest of the network.
+  const bool layers = is_said("num_layers") && !is_said("base_config");
+  const bool network = is_said("hidden_size") || layers || is_said("hybrid_layer_pattern");
   static constexpr std::array<const char*, 7> kOfJobs{"micro_batch_size",
                                                       "global_batch_size",
                                                       "seq_length",
@@ -426,6 +432,10 @@ void set_without_network(const Settings& settings, LaunchJob& job) {
     if (!named || !job.network_name.empty()) continue;
     job.network_name = setting->values.front();
     job.missing = setting->place + ": " + name + ": the network is that of '" + job.network_name + "'";
+  }
+  if (settings.has("base_config")) {
+    job.missing = settings.find("base_config")->place + ": base_config: the network '" + settings.text("base_config") +
+                  "' is that of a program";
   }
   if (settings.flag("use_checkpoint_args")) {
     job.network_name.clear();

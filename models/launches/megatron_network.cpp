@@ -34,6 +34,8 @@ struct KnownVocabulary {
 constexpr std::array kKnownVocabularies{
     KnownVocabulary{"20b-tokenizer", 50277},  // GPT-NeoX
     KnownVocabulary{"charleveltokenizer", 512},
+    KnownVocabulary{"codellama", 32016},
+    KnownVocabulary{"llemma", 32016},
     KnownVocabulary{"nemotron-3", 131072},
     KnownVocabulary{"nemotron-h", 131072},
     KnownVocabulary{"gpt2bpe", 50257},
@@ -69,6 +71,8 @@ constexpr std::array kKnownVocabularies{
     KnownVocabulary{"t5-small", 32100},
     KnownVocabulary{"mt5-", 250100},
     KnownVocabulary{"gpt2", 50257},
+    KnownVocabulary{"mistral", 32000},
+    KnownVocabulary{"hftokenizer", 50277},    // GPT-NeoX, whose own file it reads
     KnownVocabulary{"tiktokenizer", 131072},  // Megatron-LM's default: DEFAULT_TIKTOKEN_MAX_VOCAB
 };
 

@@ -142,12 +142,19 @@ void set_titan_partition(const Settings& settings, LaunchJob& job) {
     return;
   }
   const std::int64_t stages = job.pipeline * job.chunks;
-  const auto all = static_cast<std::int64_t>(units.units.size()) + 2;
+  const std::int64_t first = settings.whole("parallelism.pipeline_parallel_first_stage_less_layers", 1, 0);
+  const std::int64_t last = settings.whole("parallelism.pipeline_parallel_last_stage_less_layers", 1, 0);
+  const auto layers = static_cast<std::int64_t>(units.units.size());
+  if (first > layers || last > layers) throw Error(job.source + ": expected fewer layers less in the end stages");
+  const std::int64_t all = layers + first + last;
   if (stages > all) throw Error(job.source + ": more pipeline stages than layers, expected fewer");
   std::vector<std::int64_t> each;
   for (std::int64_t s = 0; s < stages; ++s) each.push_back(all / stages + (s < all % stages ? 1 : 0));
-  each.front() -= 1;
-  each.back() -= 1;
+  each.front() -= first;
+  each.back() -= last;
+  if (each.front() < 0 || each.back() < 0) {
+    throw Error(job.source + ": the first or last stage has fewer layers than it shall have less, expected more");
+  }
   job.partition = cut_at_units(units, each);
 }
 
@@ -190,6 +197,14 @@ void note_titan(const Settings& settings, LaunchJob& job) {
       job.note(LaunchNote::kNotModelled, name);
       continue;
     }
+    const Setting& setting = settings.all().at(name);
+    const std::string value = setting.values.size() == 1 ? setting_name(setting.values.front()) : "set";
+    const bool off = value.empty() || value == "null" || value == "none" || value == "false";
+    if (name == "training.enable_cpu_offload" && !off) {
+      job.note(LaunchNote::kDecides, "without " + name + ", which is not modelled");
+      continue;
+    }
+    if (off && setting.place != kGivenPlace) continue;
     const bool harmless = is_harmless_in_titan(name) || megatron_setting_class(name) == SettingClass::kNoEffect;
     if (!harmless) settings.refuse_given(name);
     job.note(harmless ? LaunchNote::kNoEffect : LaunchNote::kUnknown, name);
@@ -231,6 +246,8 @@ LaunchJob torchtitan_job(const Settings& settings) {
     job.note(LaunchNote::kAssumed, "the network '" + settings.text("model.name", "") + " " +
                                        settings.text("model.flavor", "") + "' is not known here: --network says it");
     job.network_name = settings.text("model.name", "") + "-" + settings.text("model.flavor", "");
+    job.missing = settings.source() + ": the network '" + settings.text("model.name", "") + " " +
+                  settings.text("model.flavor", "") + "' of torchtitan is not known here";
     job.parallelism.sequence = titan_sequence(settings);
   }
   set_titan_schedule(settings, job);

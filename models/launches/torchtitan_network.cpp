@@ -193,7 +193,10 @@ constexpr std::array<std::string_view, 44> kTitanSettings{"model.name",
                                                           "optimizer.momentum"};
 
 /// Sections, and settings of other sections, without effect on time and memory.
-constexpr std::array<std::string_view, 45> kTitanHarmless{"job.",
+constexpr std::array<std::string_view, 48> kTitanHarmless{"local_rank",
+                                                          "extends",
+                                                          "training.mixed_precision_",
+                                                          "job.",
                                                           "profiling.",
                                                           "profiler.",
                                                           "metrics.",

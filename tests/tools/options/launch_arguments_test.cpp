@@ -61,7 +61,7 @@ TEST_CASE("jobs of torchtitan, DeepSpeed and Megatron-Bridge take what the same 
        "--runtime torchtitan --partition 63,64,64,64");
   same(launch_file("zero3.json") + " --network llama3-8b --cluster h100",
        "1f1b -p 1 -m 8 --network llama3-8b --cluster h100 --dp 8 --zero 3 --microbatch-size 4 --overlap-gradients "
-       "--runtime deepspeed");
+       "--storage-update 20 --runtime deepspeed");
   same(launch_file("llama3_70b_recipe.yaml") + " --cluster h100-8x8 --precision fp8-current",
        "interleaved -p 8 -v 5 -m 64 --network llama3-70b --vocabulary 128512 --cluster h100-8x8 --tp 4 --dp 2 "
        "--sequence-parallel --zero 1 --microbatch-size 1 --precision fp8-current --overlap-gradients "
@@ -98,7 +98,7 @@ TEST_CASE("a cluster without a size has the devices that the degrees of a file t
   };
   CHECK(launch_cluster(of_degrees(8), "h100") == "h100-64x8");
   CHECK(launch_cluster(of_degrees(8), "h100-32x8") == "h100-32x8");
-  CHECK(launch_cluster(of_degrees(0), "h100") == "h100");
+  CHECK(launch_cluster(of_degrees(0), "h100") == "h100-8x8");  // the fewest that hold a copy of the model
 }
 
 TEST_CASE("options replace what a launch file says, and the cluster takes its size from it") {
@@ -156,8 +156,8 @@ TEST_CASE("what decides the prediction of a job and is not said by its file is t
             .starts_with("assumed: 8 of the 16 devices of h100-2x8, as many as the file says (--dp 8 takes 16)\n"));
   CHECK(answer("--cluster h100-2x8 -m 4 --dp 8").starts_with("job "));
   CHECK(answer("--cluster h100-1x8 -m 4").starts_with("job "));
-  const std::string sgd = answer("--cluster h100 -m 4 --job-set optimizer=sgd");
-  CHECK(sgd.starts_with("assumed: the optimizer sgd is priced as Adam"));
+  const std::string other = answer("--cluster h100 -m 4 --job-set optimizer=adafactor");
+  CHECK(other.starts_with("assumed: the optimizer adafactor is priced as Adam"));
   CHECK(answer("--cluster h100", "plan --schedule 1f1b --from").starts_with(batch));
 }
 
