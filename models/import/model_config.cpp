@@ -28,59 +28,96 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kLongestSequenceTaken = 8192;
 
-/// Returns the keys that change neither parameters nor work nor memory of a training: names, tokens, how a model writes
-/// text, first weights, factors of values, which experts a router likes, and how weights were stored.
+/// Returns the keys that change nothing about a network or its arithmetic.
 const std::set<std::string_view>& harmless_keys() {
-  static const std::set<std::string_view> keys{
-      "_name_or_path", "architectures", "auto_map", "bos_token_id", "chunk_size_feed_forward", "dtype", "eos_token_id",
-      "gradient_checkpointing", "id2label", "initializer_range", "is_decoder", "is_encoder_decoder", "label2id",
-      "model_type", "n_ctx", "output_attentions", "output_hidden_states", "pad_token_id", "pretraining_tp",
-      "problem_type", "reorder_and_upcast_attn", "return_dict", "summary_activation", "summary_first_dropout",
-      "summary_proj_to_labels", "summary_type", "summary_use_proj", "task_specific_params", "torch_dtype",
-      "transformers_version", "unk_token_id", "use_cache",
-      // tokens and generation
-      "audio_token_id", "begin_suppress_tokens", "boi_token_id", "boi_token_index", "eoi_token_id", "eoi_token_index",
-      "image_token_id", "image_token_index", "img_context_token_id", "max_new_tokens", "mm_tokens_per_image",
-      "sep_token_id", "mask_token_id", "use_bfloat16", "video_token_id", "vision_end_token_id", "vision_start_token_id",
-      "vision_token_id", "num_logits_to_keep", "cache_implementation", "tokenizer_class", "prefix", "is_llama_config",
-      "return_dict_in_generate", "vision_feature_layer", "vision_feature_select_strategy", "projector_hidden_act",
-      "spatial_merge_size", "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
-      "use_flash_attention", "_from_model_config", "quantization_config", "compression_config", "torchscript",
-      "unsloth_version", "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_scaling_type",
-      "original_max_position_embeddings", "original_rope", "initial_context_length", "embd_layer", "block_use_swiglu",
-      "block_use_xavier_init", "block_norm_eps", "conv_use_xavier_init", "conv_dim_out", "block_mlp_init_scale",
-      "block_out_init_scale", "conv_bias", "use_pos_enc", "num_heads", "block_dim",
-      // first weights and factors of values
-      "attention_multiplier", "attention_in_multiplier", "attention_out_multiplier", "attn_factor", "attn_scale",
-      "attn_logit_softcapping", "attn_temperature_tuning", "beta_fast", "beta_slow", "dim_model_base",
-      "embedding_multiplier", "final_logit_softcapping", "floor_scale", "init_std", "initializer_m_mult",
-      "key_multiplier", "lm_head_multiplier", "logit_scale", "logits_scaling", "mlp_multipliers", "mup_enabled", "muP",
-      "query_pre_attn_scalar", "residual_multiplier", "residual_in_fp32", "scale_depth", "scale_emb", "scaling_factor",
-      "ssm_in_multiplier", "ssm_multipliers", "ssm_out_multiplier", "swiglu_limit", "clip_qkv", "scale_fmt",
-      "layernorm_full_attention_alpha", "layernorm_full_attention_beta", "layernorm_linear_attention_alpha",
-      "layernorm_linear_attention_beta", "layernorm_mlp_alpha", "layernorm_mlp_beta", "full_attn_alpha_factor",
-      "full_attn_beta_factor", "linear_attn_alpha_factor", "linear_attn_beta_factor", "mlp_alpha_factor",
-      "mlp_beta_factor", "postnorm", "block_size", "expansion_factor", "mamba_chunk_size", "chunk_size",
-      "time_step_floor", "time_step_limit", "time_step_max", "time_step_min", "time_step_rank", "time_step_init_scheme",
-      "mamba_hidden_act", "mamba_norm_before_gate", "mamba_use_mlp", "mamba_proj_bias", "mamba_conv_bias",
-      "mamba_rms_norm", "mamba_ssm_dtype", "mamba_ssm_cache_dtype", "mamba_dt_rank", "use_mamba_kernels",
-      "use_conv_bias", "rms_norm", "norm_before_gate", "projectors_bias", "fused_add_norm", "use_short_conv_bias",
-      "layer_norm_elementwise_affine", "apply_residual_connection_post_layernorm", "do_layer_norm_before",
-      "_remove_final_layer_norm", "rotary", "rotary_dim", "normalization_function", "init_method",
-      "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "slow_but_exact", "seq_length",
-      // what routers like
-      "aux_loss_alpha", "ep_size", "enable_moe_fp32_gate", "expert_selection_fn", "input_jitter_noise", "moe_gate_bias",
-      "moe_norm_min", "moe_router_activation_func", "moe_router_enable_expert_bias", "moe_renormalize",
-      "moe_use_aux_free", "moe_aux_loss_coeff", "moe_router_topk_scaling_factor", "n_group", "norm_min",
-      "norm_topk_prob", "num_expert_group", "num_limited_groups", "output_router_logits", "route_norm", "route_scale",
-      "routed_scaling_factor", "router_aux_loss_coef", "router_dtype", "router_jitter_noise", "router_z_loss_coef",
-      "load_balance_coeff", "score_func", "score_function", "scoring_func", "seq_aux", "topk_group", "topk_method",
-      "use_expert_bias", "use_grouped_topk", "moe_use_bias", "use_routing_bias", "moe_capacity", "aux_loss_free_bias",
-      "shared_moe_mode", "mla_use_nope", "model_max_length", "moe_gate", "mtp_transformer_layers",
-      "order_of_interleaved_layers", "layer_switch", "use_embedding_sharing", "use_gated_activation", "use_mtp",
-      "use_parallel_block", "use_parallel_embedding", "use_parallel_residual", "hybrid_block_size", "qk_norm_type",
-      "qk_head_dim", "indexer_rope_interleave", "index_init_method", "attention_projection_layout",
-      "attention_value_scale", "swa_rope_theta"};
+  static const std::set<std::string_view> keys{"_name_or_path",
+                                               "architectures",
+                                               "auto_map",
+                                               "bos_token_id",
+                                               "chunk_size_feed_forward",
+                                               "dtype",
+                                               "eos_token_id",
+                                               "gradient_checkpointing",
+                                               "id2label",
+                                               "initializer_range",
+                                               "is_decoder",
+                                               "is_encoder_decoder",
+                                               "label2id",
+                                               "model_type",
+                                               "n_ctx",
+                                               "output_attentions",
+                                               "output_hidden_states",
+                                               "pad_token_id",
+                                               "pretraining_tp",
+                                               "problem_type",
+                                               "reorder_and_upcast_attn",
+                                               "return_dict",
+                                               "summary_activation",
+                                               "summary_first_dropout",
+                                               "summary_proj_to_labels",
+                                               "summary_type",
+                                               "summary_use_proj",
+                                               "task_specific_params",
+                                               "torch_dtype",
+                                               "transformers_version",
+                                               "unk_token_id",
+                                               "use_cache"};
+  return keys;
+}
+
+/// Returns further keys that change neither parameters nor work nor memory of a training: tokens, how a model writes
+/// text, first weights, factors of values, which experts a router likes, and how weights were stored.
+const std::set<std::string_view>& costless_keys() {
+  static const std::set<std::string_view> keys = [] {
+    std::set<std::string_view> all{
+        // tokens and generation
+        "audio_token_id", "begin_suppress_tokens", "boi_token_id", "boi_token_index", "eoi_token_id", "eoi_token_index",
+        "image_token_id", "image_token_index", "img_context_token_id", "max_new_tokens", "mm_tokens_per_image",
+        "sep_token_id", "mask_token_id", "use_bfloat16", "video_token_id", "vision_end_token_id",
+        "vision_start_token_id", "vision_token_id", "num_logits_to_keep", "cache_implementation", "tokenizer_class",
+        "prefix", "is_llama_config", "return_dict_in_generate", "vision_feature_layer",
+        "vision_feature_select_strategy", "projector_hidden_act", "spatial_merge_size", "_attn_implementation",
+        "_attn_implementation_autoset", "attn_implementation", "use_flash_attention", "_from_model_config",
+        "quantization_config", "compression_config", "torchscript", "unsloth_version", "rope_interleave",
+        "rope_interleaved", "rope_local_base_freq", "rope_scaling_type", "original_max_position_embeddings",
+        "original_rope", "initial_context_length", "embd_layer", "block_use_swiglu", "block_use_xavier_init",
+        "block_norm_eps", "conv_use_xavier_init", "conv_dim_out", "block_mlp_init_scale", "block_out_init_scale",
+        "conv_bias", "use_pos_enc", "num_heads", "block_dim",
+        // first weights and factors of values
+        "attention_multiplier", "attention_in_multiplier", "attention_out_multiplier", "attn_factor", "attn_scale",
+        "attn_logit_softcapping", "attn_temperature_tuning", "beta_fast", "beta_slow", "dim_model_base",
+        "embedding_multiplier", "final_logit_softcapping", "floor_scale", "init_std", "initializer_m_mult",
+        "key_multiplier", "lm_head_multiplier", "logit_scale", "logits_scaling", "mlp_multipliers", "mup_enabled",
+        "muP", "query_pre_attn_scalar", "residual_multiplier", "residual_in_fp32", "scale_depth", "scale_emb",
+        "scaling_factor", "ssm_in_multiplier", "ssm_multipliers", "ssm_out_multiplier", "swiglu_limit", "clip_qkv",
+        "scale_fmt", "layernorm_full_attention_alpha", "layernorm_full_attention_beta",
+        "layernorm_linear_attention_alpha", "layernorm_linear_attention_beta", "layernorm_mlp_alpha",
+        "layernorm_mlp_beta", "full_attn_alpha_factor", "full_attn_beta_factor", "linear_attn_alpha_factor",
+        "linear_attn_beta_factor", "mlp_alpha_factor", "mlp_beta_factor", "postnorm", "block_size", "expansion_factor",
+        "mamba_chunk_size", "chunk_size", "time_step_floor", "time_step_limit", "time_step_max", "time_step_min",
+        "time_step_rank", "time_step_init_scheme", "mamba_hidden_act", "mamba_norm_before_gate", "mamba_use_mlp",
+        "mamba_proj_bias", "mamba_conv_bias", "mamba_rms_norm", "mamba_ssm_dtype", "mamba_ssm_cache_dtype",
+        "mamba_dt_rank", "use_mamba_kernels", "use_conv_bias", "rms_norm", "norm_before_gate", "projectors_bias",
+        "fused_add_norm", "use_short_conv_bias", "layer_norm_elementwise_affine",
+        "apply_residual_connection_post_layernorm", "do_layer_norm_before", "_remove_final_layer_norm", "rotary",
+        "rotary_dim", "normalization_function", "init_method", "attention_softmax_in_fp32",
+        "scale_attention_softmax_in_fp32", "slow_but_exact", "seq_length",
+        // what routers like
+        "aux_loss_alpha", "ep_size", "enable_moe_fp32_gate", "expert_selection_fn", "input_jitter_noise",
+        "moe_gate_bias", "moe_norm_min", "moe_router_activation_func", "moe_router_enable_expert_bias",
+        "moe_renormalize", "moe_use_aux_free", "moe_aux_loss_coeff", "moe_router_topk_scaling_factor", "n_group",
+        "norm_min", "norm_topk_prob", "num_expert_group", "num_limited_groups", "output_router_logits", "route_norm",
+        "route_scale", "routed_scaling_factor", "router_aux_loss_coef", "router_dtype", "router_jitter_noise",
+        "router_z_loss_coef", "load_balance_coeff", "score_func", "score_function", "scoring_func", "seq_aux",
+        "topk_group", "topk_method", "use_expert_bias", "use_grouped_topk", "moe_use_bias", "use_routing_bias",
+        "moe_capacity", "aux_loss_free_bias", "shared_moe_mode", "mla_use_nope", "model_max_length", "moe_gate",
+        "mtp_transformer_layers", "order_of_interleaved_layers", "layer_switch", "use_embedding_sharing",
+        "use_gated_activation", "use_mtp", "use_parallel_block", "use_parallel_embedding", "use_parallel_residual",
+        "hybrid_block_size", "qk_norm_type", "qk_head_dim", "indexer_rope_interleave", "index_init_method",
+        "attention_projection_layout", "attention_value_scale", "swa_rope_theta"};
+    all.insert(harmless_keys().begin(), harmless_keys().end());
+    return all;
+  }();
   return keys;
 }
 
@@ -270,7 +307,9 @@ std::string source_of(const ConfigReader& config, const ModelFamily& family, con
   append("; with ", arithmetic.taken(), ", ");
   append("; without ", document.left_out, " and ");
   append(kUnpricedTitle, document.unpriced, ", ");
-  append(kUnreadTitle, config.unread(harmless_keys()), ", ");
+  // What our layers compute depends on more than what they cost.
+  const bool computed = family.trained && !family.experts;
+  append(kUnreadTitle, config.unread(computed ? harmless_keys() : costless_keys()), ", ");
   return source;
 }
 
