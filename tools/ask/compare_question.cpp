@@ -4,9 +4,11 @@
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
 #include "tools/ask/answer.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/reports/report_html.hpp"
 #include "tools/tables/comparison_text.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -90,7 +92,9 @@ RankingOptions CompareQuestion::ranking_options(bool draws) const {
 }
 
 ComparedRuns CompareQuestion::read() const {
-  return {.first = read_run(first), .first_name = first, .others = read_runs(others)};
+  ComparedRuns runs{.first = read_run(first), .first_name = first, .others = read_runs(others), .files = {first}};
+  runs.files.insert(runs.files.end(), others.begin(), others.end());
+  return runs;
 }
 
 std::vector<std::pair<Timeline, Timeline>> CompareQuestion::read_pairs() const {
@@ -107,7 +111,8 @@ std::vector<std::pair<Timeline, Timeline>> CompareQuestion::read_pairs() const {
 }
 
 std::string comparison_tables(const ComparedRuns& runs, const Comparison& comparison) {
-  return comparison_text(comparison, names_of(runs.first, runs.others.runs.front()));
+  return comparison_text(comparison, names_of(runs.first, runs.others.runs.front())) +
+         next_text("plumbline compare" + shell_words(runs.files) + " --html comparison.html");
 }
 
 std::string comparison_page(const ComparedRuns& compared, const CompareOptions& options) {
@@ -136,8 +141,6 @@ ExitStatus status_of(const Comparison& comparison) {
   if (comparison.verdict == Verdict::kNoisy) return ExitStatus::kNoAnswer;
   return comparison.verdict == Verdict::kFail ? ExitStatus::kNo : ExitStatus::kDone;
 }
-
-namespace {}  // namespace
 
 namespace {
 

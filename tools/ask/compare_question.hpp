@@ -24,6 +24,7 @@ struct ComparedRuns {
   Timeline first;
   std::string first_name;
   NamedRuns others;
+  std::vector<std::string> files;  ///< of all, as they were asked for
 };
 
 /// Two runs action by action, or pairs of runs by their order. Every member has the default of the option that fills
