@@ -14,7 +14,8 @@ std::string in_brackets(std::int64_t value) { return " (" + std::to_string(value
 
 void divides(const LayerSpec& layer, const char* degree, std::int64_t by, const char* what, std::int64_t size) {
   if (size % by == 0) return;
-  throw Error("layer '" + layer.name + "': " + degree + in_brackets(by) + " must divide " + what + in_brackets(size));
+  throw Error(std::string(degree) + " " + std::to_string(by) + " does not divide the " + std::to_string(size) + " " +
+              what + " of layer '" + layer.name + "'");
 }
 
 /// Returns whether a layer has experts, itself or inside.
@@ -25,22 +26,22 @@ bool check_layer(const LayerSpec& layer, const Parallelism& job) {
   switch (layer.kind) {
     case LayerKind::kAttention:
     case LayerKind::kLatentAttention:
-      divides(layer, "tensor", job.tensor, "heads", layer.heads);
+      divides(layer, "tp", job.tensor, "attention heads", layer.heads);
       if (job.context_by_heads) {
-        divides(layer, "context", job.context, "heads of a tensor rank", layer.heads / job.tensor);
+        divides(layer, "cp", job.context, "heads of a TP rank", layer.heads / job.tensor);
       }
       break;
     case LayerKind::kMlp:
-      divides(layer, "tensor", job.tensor, "hidden", layer.hidden);
+      divides(layer, "tp", job.tensor, "hidden features", layer.hidden);
       break;
     case LayerKind::kMoe:
-      divides(layer, "expert_tensor", job.expert_parts(), "hidden", layer.hidden);
-      divides(layer, "expert", job.expert, "experts", layer.experts);
+      divides(layer, "etp", job.expert_parts(), "hidden features", layer.hidden);
+      divides(layer, "ep", job.expert, "experts", layer.experts);
       break;
     case LayerKind::kMamba:
-      divides(layer, "tensor", job.tensor, "heads", layer.heads);
-      if (layer.state > 0) divides(layer, "tensor", job.tensor, "groups", layer.groups);
-      if (job.context > 1) divides(layer, "context", job.context, "heads of a tensor rank", layer.heads / job.tensor);
+      divides(layer, "tp", job.tensor, "heads", layer.heads);
+      if (layer.state > 0) divides(layer, "tp", job.tensor, "groups", layer.groups);
+      if (job.context > 1) divides(layer, "cp", job.context, "heads of a TP rank", layer.heads / job.tensor);
       break;
     case LayerKind::kFurtherToken:
       break;
@@ -61,12 +62,11 @@ bool check_layer(const LayerSpec& layer, const Parallelism& job) {
 void check_expert_ranks(const Parallelism& job) {
   const std::int64_t ranks = job.expert_parts() * job.expert;
   if (job.devices_per_stage() % ranks != 0) {
-    throw Error("parallelism: expert_tensor x expert" + in_brackets(ranks) + " must divide tensor x context x data" +
-                in_brackets(job.devices_per_stage()));
+    throw Error("etp x ep" + in_brackets(ranks) + " must divide tp x cp x dp" + in_brackets(job.devices_per_stage()));
   }
   if (job.expert_parts() != job.tensor && !job.sequence_parallel && job.tensor > 1) {
-    throw Error("parallelism: expert_tensor" + in_brackets(job.expert_parts()) + " differs from tensor" +
-                in_brackets(job.tensor) + ", expected sequence parallelism, which divides the tokens");
+    throw Error("etp" + in_brackets(job.expert_parts()) + " differs from tp" + in_brackets(job.tensor) +
+                ", expected sequence parallelism, which divides the tokens");
   }
 }
 
@@ -143,8 +143,8 @@ void check_parallelism(const Network& network, const Parallelism& job) {
   const std::int64_t sequence = job.sequence > 0 ? job.sequence : network.sequence;
   const std::int64_t parts = job.context * (job.sequence_parallel ? job.tensor : 1);
   if (sequence % parts != 0) {
-    throw Error("parallelism: context and sequence parallel ranks" + in_brackets(parts) + " must divide the sequence" +
-                in_brackets(sequence));
+    throw Error(std::string(job.sequence_parallel && job.tensor > 1 ? "cp x tp, which divides the tokens," : "cp") +
+                in_brackets(parts) + " must divide the sequence" + in_brackets(sequence));
   }
 }
 

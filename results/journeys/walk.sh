@@ -40,7 +40,7 @@ walk 4 'plumbline simulate mine.txt --pdf mine.pdf --svg mine.svg --png mine.png
 
 echo "== B: an engineer, Llama-3-70B on 64 H100"
 walk 14 'plumbline plan --network llama3-70b --cluster h100 --devices 64 --batch 128 --runtime megatron --time-limit 60 --guide'
-sed -n '/^next:/{n;s/^ *//p}' out >again
+awk '/^next:/ { found = 1; next } found' out >again
 walk 9 "$(cat again) --summary"
 
 echo "== C: a teacher"

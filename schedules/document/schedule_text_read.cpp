@@ -100,17 +100,23 @@ class TextReader {
     const std::string expected = "d" + std::to_string(device_ + 1);
     const std::int64_t device = mark == '\0' ? -1 : device_number(key);
     if (device >= 0) {
-      if (device != device_ + 1) note(key, "expected '" + expected + ":'");
+      const bool goes_on = drawn_ && mark == '|' && device == 0;  // the drawing is in several bands
+      if (device != device_ + 1 && !goes_on) note(key, "expected '" + expected + ":'");
       if (std::ssize(schedule_.devices) == kMostDocumentDevices) {
         fail("expected at most " + std::to_string(kMostDocumentDevices) + " devices");
       }
       device_ = device;
+      const bool is_known = drawn_ && mark == '|' && device < std::ssize(schedule_.devices);
       drawn_ = mark == '|';
-      schedule_.devices.emplace_back();
-      device_lines_.push_back(line_);
+      newest_ = is_known ? static_cast<std::size_t>(device) : schedule_.devices.size();
+      if (!is_known) {
+        schedule_.devices.emplace_back();
+        device_lines_.push_back(line_);
+      }
       return read_list(line.substr(end + 1));
     }
-    if (drawn_ && line.starts_with("0 ")) return;  // the axis below a drawing
+    const bool is_axis = line.find_first_not_of("0123456789. mnsµ") == std::string_view::npos;
+    if (drawn_ && (is_axis || line.starts_with("0 "))) return;
     if (drawn_ && line.starts_with("...")) {
       return note(line, "the drawing does not show all devices; expected a line '" + expected + ": ...'");
     }
@@ -163,7 +169,7 @@ class TextReader {
     if (drawn_) action = action.substr(0, action.find_first_of("=|"));
     if (drawn_ && action.empty()) return;
     const std::string full = full_item(action);
-    auto& actions = schedule_.devices.back().actions;
+    auto& actions = schedule_.devices[newest_].actions;
     const std::size_t first = actions.size();
     const std::string_view expected = read_item(full, actions);
     if (!expected.empty()) note(item, "'" + std::string(item) + "': expected " + std::string(expected));
@@ -210,6 +216,7 @@ class TextReader {
   std::size_t line_ = 0;
   std::string_view full_line_;
   std::int64_t device_ = -1;  ///< the number of the newest device
+  std::size_t newest_ = 0;    ///< its list
   bool drawn_ = false;        ///< the newest device's list is a row of a drawing
   std::vector<std::size_t> device_lines_;
   std::vector<std::string> mistakes_;

@@ -103,8 +103,7 @@ std::string to_string(const MegatronPlan& plan) {
     text += "--microbatch-group-size-per-virtual-pipeline-stage " + std::to_string(plan.group) + "\n";
   }
   if (plan.recompute) text += "--recompute-granularity full\n--recompute-method uniform\n--recompute-num-layers 1\n";
-  text += "--micro-batch-size 1\n--global-batch-size " + m + "  # " + m +
-          " microbatches: micro-batch-size x data-parallel size x " + m + "\n";
+  text += "--micro-batch-size 1\n--global-batch-size " + m + "  # " + m + " x micro-batch-size x data-parallel size\n";
   return text;
 }
 

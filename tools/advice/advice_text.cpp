@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -12,16 +13,17 @@ namespace plumb {
 namespace {
 
 std::string run_text(const Advice& advice) {
-  std::string text = "this run         " + std::to_string(advice.num_devices) + " devices, " +
-                     std::to_string(advice.num_microbatches) + " microbatches, " + ns_text(advice.measured_ns) +
-                     " a step (median of " + std::to_string(advice.steps) + ")\n";
-  text += "its order        ";
-  text += advice.own() == nullptr ? "none of the catalogue's" : advice.own()->candidate.name;
-  text += ", predicted " + ns_text(advice.predicted_ns) + " (" +
-          gain_text(advice.predicted_ns / advice.measured_ns - 1) + ")\n";
-  text += "uncertainty      " + fixed_text(100 * advice.uncertainty, 1) +
-          " % either way: the error of this prediction, and half the range of the run's steps\n";
-  return text;
+  TextTable table(
+      {{"this run"},
+       {std::to_string(advice.num_devices) + " devices, " + std::to_string(advice.num_microbatches) +
+        " microbatches, " + ns_text(advice.measured_ns) + " a step (median of " + std::to_string(advice.steps) + ")"}});
+  table.add_row({"its order", (advice.own() == nullptr ? "none of the catalogue's" : advice.own()->candidate.name) +
+                                  ", predicted " + ns_text(advice.predicted_ns) + " (" +
+                                  gain_text(advice.predicted_ns / advice.measured_ns - 1) + ")"});
+  table.add_row({"uncertainty", fixed_text(100 * advice.uncertainty, 1) +
+                                    " % either way: the error of this prediction, and half the range of the run's "
+                                    "steps"});
+  return table.to_string();
 }
 
 /// "dualpipev", "1f1b, 2 replicas".
@@ -38,7 +40,7 @@ std::string ties_text(const Advice& advice) {
   }
   if (names.empty()) return "";
   return "Equally fast within the error of predictions (" + fixed_text(100 * kSameStep, 0) +
-         " % of the fastest), with at least the same memory: " + names + ".\n";
+         " % of the fastest), with at least the same memory: " + names + ".";
 }
 
 std::string note_text(const Advice& advice, const AdvisedSchedule& schedule) {
@@ -50,21 +52,13 @@ std::string note_text(const Advice& advice, const AdvisedSchedule& schedule) {
   return schedule.ties ? "tie" : "";
 }
 
-std::string verdict_text(const Advice& advice) {
-  const AdvisedSchedule* best = advice.best();
-  const bool has_command = best != nullptr && !best->candidate.is_run;
-  std::string text = verdict_sentence(advice) + (has_command ? ":\n" : ".\n");
-  if (has_command) text += "  " + schedule_command(advice, *best) + '\n';
-  return best == nullptr ? text : text + ties_text(advice);
-}
-
 /// What a file of one pipeline leaves to whoever launches the job.
-std::string replicas_comment(const Advice& advice, const Candidate& candidate) {
+std::string replicas_note(const Advice& advice, const Candidate& candidate) {
   if (candidate.replicas == 1) return "";
   const std::string n = std::to_string(candidate.replicas);
   const std::string megatron =
       advice.format == "megatron" ? ", and --global-batch-size is " + n + " times as large" : "";
-  return "  # holds one of " + n + " pipelines; launch " + n + " in parallel (data parallel size " + n + ")" + megatron;
+  return "holds one of " + n + " pipelines; launch " + n + " in parallel (data parallel size " + n + ")" + megatron;
 }
 
 /// Whether pipelines of fewer ranks are among the rows.
@@ -101,29 +95,49 @@ std::string verdict_sentence(const Advice& advice) {
 
 std::string gain_text(double share) { return (share < 0 ? "" : "+") + fixed_text(100 * share, 1) + " %"; }
 
-std::string schedule_command(const Advice& advice, const AdvisedSchedule& schedule) {
-  const Candidate& candidate = schedule.candidate;
+namespace {
+
+/// The command that writes the schedule. `files`: the traces, as words of a shell.
+std::string saving_command(const Advice& advice, const Candidate& candidate, const std::string& files) {
   const std::string file = candidate.name + (advice.format == "megatron" ? ".megatron" : ".csv");
-  const std::string beside = replicas_comment(advice, candidate);
   if (candidate.for_costs)
-    return "plumbline advise FILES" + advice.given + " --schedule " + candidate.name + " --save " + file + beside;
+    return "plumbline advise " + files + advice.given + " --schedule " + candidate.name + " --save " + file;
   std::string command = "plumbline schedule " + candidate.name + " -p " +
                         std::to_string(candidate.schedule.num_devices) + " -m " +
                         std::to_string(candidate.schedule.num_microbatches);
   if (candidate.chunks > 0) command += " -v " + std::to_string(candidate.chunks);
-  return command + " --format " + advice.format + " -o " + file + beside;
+  return command + " --format " + advice.format + " -o " + file;
 }
 
-std::string advice_text(const Advice& advice, std::size_t rows) {
+/// The last lines: who else is as fast, and the command that writes the advised schedule, where one is advised.
+std::string next_steps(const Advice& advice, const std::string& files) {
+  const AdvisedSchedule* best = advice.best();
+  if (best == nullptr) return "";
+  const std::string ties = ties_text(advice);
+  std::string text = ties.empty() ? "" : "\n" + sentence_text(ties);
+  if (best->candidate.is_run || advice.format.empty()) return text;
+  const std::string note = replicas_note(advice, best->candidate);
+  if (!note.empty()) text += "\n" + sentence_text("The file of the command below " + note + ".");
+  return text + next_text(saving_command(advice, best->candidate, files));
+}
+
+}  // namespace
+
+std::string schedule_command(const Advice& advice, const AdvisedSchedule& schedule) {
+  const std::string note = replicas_note(advice, schedule.candidate);
+  return saving_command(advice, schedule.candidate, "FILES") + (note.empty() ? "" : "  # " + note);
+}
+
+std::string advice_text(const Advice& advice, std::size_t rows, const std::string& files) {
   const bool knows_bytes = std::ranges::any_of(advice.schedules, [](const auto& one) { return one.memory_bytes > 0; });
   TextTable table({{"schedule"},
                    {"stages", '>', "per device:"},
                    {"step", '>'},
-                   {"from", '>'},
-                   {"to", '>'},
+                   {.title = "from", .align = '>', .spare = true},
+                   {.title = "to", .align = '>', .spare = true},
                    {"saves", '>'},
                    {"bubble", '>'},
-                   {knows_bytes ? "memory" : "stashes", '>', "at most:"},
+                   {knows_bytes ? "memory" : "microbatches", '>', "held at peak:"},
                    {""}});
   const std::size_t shown = rows == 0 ? advice.schedules.size() : std::min(rows, advice.schedules.size());
   for (std::size_t k = 0; k < advice.schedules.size(); ++k) {
@@ -133,19 +147,18 @@ std::string advice_text(const Advice& advice, std::size_t rows) {
                    ns_text(each.high_ns), gain_text(each.saves), percent_text(each.bubble_fraction),
                    knows_bytes ? bytes_text(each.memory_bytes) : number_text(each.stashes), note_text(advice, each)});
   }
-  std::string text = run_text(advice) + '\n' + table.to_string() + '\n';
+  std::string text = verdict_text(verdict_sentence(advice) + ".") + run_text(advice) + '\n' + table.to_string() + '\n';
   if (shown < advice.schedules.size()) {
-    text += "Of " + std::to_string(advice.schedules.size()) + " schedules the " + std::to_string(shown) +
-            " fastest are shown; --all shows all.\n";
+    text += sentence_text("Of " + std::to_string(advice.schedules.size()) + " schedules the " + std::to_string(shown) +
+                          " fastest are shown; --all shows all.");
   }
   if (!knows_bytes) {
-    text +=
-        "A stash is the activations of one microbatch for 1/p of the model. Add --network for bytes and for shorter "
-        "pipelines.\n";
+    text += sentence_text(
+        "A microbatch counts 1 for a device's share of the model. Add --network for bytes and for shorter pipelines.");
   }
-  if (has_replicas(advice)) text += "Replicas are parallel pipelines that share the microbatches.\n";
-  for (const std::string& sentence : advice.assumptions) text += sentence + '\n';
-  return text + '\n' + verdict_text(advice);
+  if (has_replicas(advice)) text += sentence_text("Replicas are parallel pipelines that share the microbatches.");
+  for (const std::string& sentence : advice.assumptions) text += sentence_text(sentence);
+  return text + next_steps(advice, files);
 }
 
 std::string advice_to_json(const Advice& advice) {

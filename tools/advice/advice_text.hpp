@@ -8,7 +8,7 @@ namespace plumb {
 
 /// The run, how far predictions can be trusted, the fastest schedules (`rows` of them; 0: all) and the command that
 /// writes the fastest one.
-std::string advice_text(const Advice& advice, std::size_t rows);
+std::string advice_text(const Advice& advice, std::size_t rows, const std::string& files = "FILES");
 
 /// As a document: {"format":"plumbline-advice","version":1,...} (tools/commands/advise.md).
 std::string advice_to_json(const Advice& advice);

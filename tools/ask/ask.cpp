@@ -145,7 +145,10 @@ class AskedAs final : public AskedQuestion {
 
   std::vector<std::string_view> parts() const override { return Question::parts(); }
 
-  void answer(const Request& request, AnswerDocument& answer) override { question_.add_parts(request, answer); }
+  void answer(const Request& request, AnswerDocument& answer) override {
+    if constexpr (requires(Question & question) { question.given; }) question_.given = options_.given();
+    question_.add_parts(request, answer);
+  }
 
  private:
   Question question_;

@@ -10,6 +10,7 @@
 #include "sim/comparison/compare.hpp"
 #include "sim/comparison/ranking.hpp"
 #include "tools/ask/answer.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/ask/simulate_question.hpp"
 #include "tools/options/report_arguments.hpp"
@@ -21,6 +22,7 @@
 #include "tools/reports/report_svg.hpp"
 #include "tools/tables/card_text.hpp"
 #include "tools/tables/comparison_text.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/terminal.hpp"
 #include "tools/terminal/words.hpp"
@@ -120,7 +122,9 @@ RankingOptions CompareQuestion::ranking_options(bool draws) const {
 }
 
 ComparedRuns CompareQuestion::read() const {
-  return {.first = read_run(first), .first_name = first, .others = read_runs(others)};
+  ComparedRuns runs{.first = read_run(first), .first_name = first, .others = read_runs(others), .files = {first}};
+  runs.files.insert(runs.files.end(), others.begin(), others.end());
+  return runs;
 }
 
 std::vector<std::pair<Timeline, Timeline>> CompareQuestion::read_pairs() const {
@@ -299,7 +303,8 @@ std::string card_page(const CardRuns& compared) {
 }
 
 std::string comparison_tables(const ComparedRuns& runs, const Comparison& comparison) {
-  return comparison_text(comparison, names_of(runs.first, runs.others.runs.front()));
+  return comparison_text(comparison, names_of(runs.first, runs.others.runs.front())) +
+         next_text("plumbline compare" + shell_words(runs.files) + " --html comparison.html");
 }
 
 std::string comparison_page(const ComparedRuns& compared, const CompareOptions& options) {

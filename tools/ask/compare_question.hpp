@@ -31,6 +31,7 @@ struct ComparedRuns {
   Timeline first;
   std::string first_name;
   NamedRuns others;
+  std::vector<std::string> files;  ///< of all, as they were asked for
 };
 
 /// Schedules and runs that are drawn on one time axis.

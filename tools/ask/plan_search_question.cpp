@@ -34,6 +34,7 @@
 #include "tools/plans/plan_figures.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/plans/shared_trials.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"
@@ -420,10 +421,15 @@ void PreparedPlanSearch::search(const PlanSearchWatch& watch, const ProcessShare
 }
 
 std::string PreparedPlanSearch::text(const PlanFile& file) const {
-  std::string text = plan_answer_text(question_, answer_, *best_, file);
-  if (launched_) text = launched_plan_text(*launched_, *best_, plan_need(question_, best_->score)) + "\n" + text;
+  std::string text = verdict_text(plan_verdict(question_, best_->score));
+  if (launched_) text += launched_plan_text(*launched_, *best_, plan_need(question_, best_->score)) + "\n";
+  text += plan_answer_text(question_, answer_, *best_);
   if (asked_.guide || question_.runtime != nullptr) text += "\n" + plan_guide(question_, *best_, file);
   return text;
+}
+
+std::string PreparedPlanSearch::next(const PlanFile& file) const {
+  return plan_next(question_, *best_, file, "plumbline plan" + all_options(asked_.given));
 }
 
 std::string PreparedPlanSearch::closest(const PlanSearchWatch& watch) const {
@@ -451,7 +457,7 @@ void PlanSearchQuestion::add_parts(const Request& request, AnswerDocument& docum
     return;
   }
   if (request.wants("text")) {
-    document.add_text("text", prepared.text({}) + prepared.sensitivities({}));
+    document.add_text("text", prepared.text({}) + prepared.sensitivities({}) + prepared.next({}));
   }
   if (request.wants("document")) document.add_json("document", schedule_to_json(prepared.best()->schedule));
   if (request.wants("html")) document.add_text("html", plan_page(prepared.question(), prepared.found()));

@@ -8,6 +8,7 @@
 
 #include "sim/plan_search/placed_schedule.hpp"
 #include "sim/plan_search/plan_search.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/options/launch_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/plan_question.hpp"
@@ -30,6 +31,7 @@ struct PlanSearchQuestion {
   bool explain = false;
   bool front = false;
   bool guide = false;
+  GivenOptions given;  ///< for the command that comes next
 
   /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
   void add_to(OptionTable& table, const FileOptions& outputs = {});
@@ -66,6 +68,8 @@ class PreparedPlanSearch {
 
   /// Everything that is printed about the best plan, which there is.
   std::string text(const PlanFile& file) const;
+  /// The command that comes next.
+  std::string next(const PlanFile& file) const;
   /// What fills the memory where nothing fits, what would help, and how many devices would; empty where that is not
   /// known.
   std::string closest(const PlanSearchWatch& watch = {}) const;

@@ -107,6 +107,7 @@ Request request_from_json(std::string_view text) {
 
 void take_request(const OptionTable& options, const Request& request) {
   std::vector<std::string> positionals;
+  std::vector<TakenOption> given;
   for (const PositionalArgument& argument : options.arguments()) {
     for (const Request::Field& field : request.fields) {
       if (!argument.name.empty() && field.name == argument.name) {
@@ -120,9 +121,9 @@ void take_request(const OptionTable& options, const Request& request) {
     if (option == nullptr) throw_unknown_field(options, field.name);
     const std::string where = options.command() + ": " + field.name;
     check_kind(*option, field, where);
-    if (field.is_switch || !field.values.empty()) option->take(field.values, where);
+    if (field.is_switch || !field.values.empty()) given.push_back({option, field.values, where});
   }
-  options.take_positionals(positionals);
+  options.take(std::move(given), positionals);
 }
 
 std::string command_of(const OptionTable& options, const Request& request) {

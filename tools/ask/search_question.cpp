@@ -235,6 +235,7 @@ OrderSearchAnswer SearchQuestion::answer() const {
   answer.microbatches = search.params.num_microbatches;
   if (search.start) answer.start = search.start->name;
   answer.memory_limit = asked.memory_limit;
+  answer.times = time_words(source);
   answer.counts_stashes = !asked.cost.empty() && asked.memory.empty();
   if (answer.found.orders.empty()) return answer;
   const SearchedJob job(asked, source, rules);
@@ -250,6 +251,24 @@ OrderSearchAnswer SearchQuestion::answer() const {
   return answer;
 }
 
+std::string SearchQuestion::next(const OrderSearchAnswer& answer, const std::string& file) const {
+  const SearchedOrder& best = answer.found.orders.front();
+  std::string command = "plumbline simulate ";
+  if (!file.empty()) {
+    command += shell_word(file);
+  } else if (best.origin == OrderOrigin::kCatalogue) {
+    for (const std::string& word : split(best.name, ' ')) {
+      const bool is_chunks = word.starts_with("v=");
+      if (word.find('=') != std::string::npos) command += is_chunks ? " -v " : " --opt ";
+      command += is_chunks ? word.substr(2) : shell_word(word);
+    }
+    command += " -p " + std::to_string(answer.devices) + " -m " + std::to_string(answer.microbatches);
+  } else {
+    return "";
+  }
+  return command + carried_to_simulate(given, {"devices", "microbatches", "chunks", "opt"}) + " --summary";
+}
+
 void SearchQuestion::add_parts(const Request& request, AnswerDocument& document) {
   const OrderSearchAnswer found = answer();
   if (request.wants("search")) document.add_json("search", order_search_json(found));
@@ -258,7 +277,7 @@ void SearchQuestion::add_parts(const Request& request, AnswerDocument& document)
     document.findings.push_back(no_order_text(found));
     return;
   }
-  if (request.wants("text")) document.add_text("text", order_search_text(found));
+  if (request.wants("text")) document.add_text("text", order_search_text(found) + next_text(next(found, "")));
   if (request.wants("document")) {
     document.add_json("document", schedule_to_json(found.found.orders.front().schedule));
   }

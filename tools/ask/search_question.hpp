@@ -8,6 +8,7 @@
 
 #include "sim/order_search/schedule_search.hpp"
 #include "sim/runtimes/run_rules.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/plans/order_search_answer.hpp"
@@ -34,12 +35,17 @@ struct SearchQuestion {
   std::optional<std::int64_t> simulations;
   CostArguments costs;
   RunRules rules;
+  GivenOptions given;  ///< for the command that comes next
 
   /// Declares the options; this object must outlive the table.
   void add_to(OptionTable& options);
 
   /// Throws `Error` for whatever is missing or does not fit together.
   OrderSearchAnswer answer() const;
+
+  /// What simulates the best order again: of the document `file`, where there is one. Empty where the order is in no
+  /// document and no schedule of the catalogue.
+  std::string next(const OrderSearchAnswer& answer, const std::string& file) const;
 
   /// What a request may want of the answer.
   static std::vector<std::string_view> parts() { return {"search", "text", "document"}; }

@@ -27,8 +27,10 @@
 #include "tools/tables/job_fit.hpp"
 #include "tools/tables/launch_text.hpp"
 #include "tools/tables/timeline_text.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/terminal.hpp"
+#include "tools/terminal/words.hpp"
 
 namespace plumb {
 namespace {
@@ -178,7 +180,7 @@ void PreparedJob::simulate_prepared(const PredictionUse& use) {
   std::vector<WhatIf> changes;
   for (const std::string& text : question.what_if) changes.push_back(parse_what_if(text));
   timeline = whole ? plumb::predict(run, *program, limit, options) : plumb::predict(run, limit, options);
-  if (!changes.empty()) what_if = what_if_text(*program, options, timeline.makespan, changes);
+  if (!changes.empty()) what_if = what_if_text(*program, options, timeline.makespan, changes, time_words(source));
   if (delays) timeline.delays = stage_delays(run.schedule, *program);
   const bool is_listed = !is_schedule_file(name) && question.order == OrderRule::kFixed;
   if (is_listed) timeline.search = searched_span(run.schedule, timeline.base);
@@ -202,23 +204,70 @@ SimulateQuestion simulate_question(const Request& request) {
   thread_local SimulateReader reader;
   reader.question = {};
   take_request(reader.options, request);
+  reader.question.given = reader.options.given();
   return reader.question;
 }
 
-std::string PreparedJob::text(const std::optional<TextTimelineOptions>& drawn) const {
-  std::string text = launched ? launch_text(*launched) + "\n" : "";
-  text += figures_text(timeline) + "\n" + devices_text(timeline);
+std::string PreparedJob::verdict(TimeWords words) const {
+  const std::string step = step_verdict(timeline, words);
+  if (!findings.empty()) {
+    const std::string of = findings.size() == timeline.devices.size() ? "" : std::to_string(findings.size()) + " of ";
+    return "does not fit in the memory of " + of + std::to_string(timeline.devices.size()) + " devices; " + step;
+  }
+  if (!run.priced.rates && !limit.value) return step + cause_verdict(timeline);
+  switch (memory_verdict(timeline, limit)) {
+    case MemoryVerdict::kFits:
+      return step + "; fits in memory";
+    case MemoryVerdict::kTight:
+      return step + "; memory is tight";
+    default:
+      return step;
+  }
+}
+
+std::string PreparedJob::next() const {
+  const GivenOptions& given = question.given;
+  if (launched) {
+    return "plumbline plan --from " + shell_word(question.launch.file) +
+           kept_options(
+               given, {"job-set", "job-args", "cluster", "network", "precision", "sequence", "memory-limit", "rates"});
+  }
+  const AnalyticJob* job = source.job();
+  if (job != nullptr && !findings.empty() && !job->network_name.empty()) {
+    const std::int64_t batch =
+        timeline.num_microbatches / timeline.updates * job->parallelism.microbatch_size * job->parallelism.data;
+    return "plumbline plan --network " + shell_word(job->network_name) + " --cluster " + shell_word(job->cluster_name) +
+           " --batch " + std::to_string(batch);
+  }
+  if (name == "-") return "";
+  std::vector<std::string_view> left_out{"devices", "microbatches", "chunks", "opt"};
+  if (job == nullptr) left_out.push_back("recompute");
+  return "plumbline sweep " + (is_schedule_file(name) ? shell_word(name) + " " : "") + "all -p " +
+         std::to_string(run.schedule.num_devices) + " -m " +
+         std::to_string(timeline.num_microbatches / timeline.updates) + carried_to_sweep(given, left_out);
+}
+
+std::string PreparedJob::text(std::optional<TextTimelineOptions> drawn) const {
+  const TimeWords words = time_words(source);
+  const DeviceWords device_words{.times = words,
+                                 .stash_share = limit.stash_share,
+                                 .held = question.costs.memory.empty() ? "microbatches" : "units of --memory"};
+  std::string text = verdict_text(verdict(words));
+  if (launched) text += launch_text(*launched) + "\n";
+  text += figures_text(timeline, words) + "\n" + devices_text(timeline, device_words);
   if (!timeline.delays.empty()) text += "\n" + delays_text(timeline.delays);
   if (question.delays) text += "\n" + delay_histogram_text(timeline.delays);
   if (question.peak) text += "\n" + peaks_text(timeline);
-  if (question.critical_path) text += "\n" + critical_path_text(timeline);
+  if (question.critical_path) text += "\n" + critical_path_text(timeline, words);
   if (!what_if.empty()) text += "\n" + what_if;
-  if (drawn) text += "\n" + text_timeline(timeline, *drawn);
-  if (!run.priced.rates) return text;
-  text += "\n" + fit_text(timeline, *run.priced.rates);
+  if (drawn) {
+    drawn->times = words;
+    text += "\n" + text_timeline(timeline, *drawn);
+  }
+  if (run.priced.rates) text += "\n" + fit_text(timeline, *run.priced.rates);
   if (launched) text += "\n" + launch_notes_text(*launched);
   if (!relief.empty()) text += "\n" + relief;
-  return text;
+  return text + next_text(next());
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "sim/prediction/predict.hpp"
 #include "sim/runtimes/run_rules.hpp"
 #include "sim/timeline/timeline.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/launch_arguments.hpp"
@@ -39,6 +40,7 @@ struct SimulateQuestion {
   bool delays = false;
   std::vector<std::string> what_if;
   PictureStyle style;  ///< of pictures that a request wants
+  GivenOptions given;  ///< for the command that comes next
 
   /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
   void add_to(OptionTable& table, const FileOptions& outputs = {});
@@ -85,10 +87,13 @@ struct PreparedJob {
   std::string relief;                 ///< a table of what would help; empty where the job fits, or none was asked for
   std::vector<std::string> findings;  ///< a line per device that does not fit in memory
 
-  /// The tables that answer, the launch file's part included; a drawing where the spans are known and `drawn` says how.
-  std::string text(const std::optional<TextTimelineOptions>& drawn) const;
+  /// A line that says it all, the tables, the launch file's part included, a drawing where the spans are known and
+  /// `drawn` says how, and the command that comes next.
+  std::string text(std::optional<TextTimelineOptions> drawn) const;
 
  private:
+  std::string verdict(TimeWords words) const;
+  std::string next() const;
   void prepare();
   void simulate_prepared(const PredictionUse& use);
 };

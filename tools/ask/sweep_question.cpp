@@ -12,6 +12,7 @@
 #include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/sweep/sweep_table.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/words.hpp"
 
 namespace plumb {
@@ -99,6 +100,27 @@ SweepPlan SweepQuestion::plan(const std::vector<SweepPoint>& points, bool keep_t
   return plan;
 }
 
+std::string SweepQuestion::text(const std::vector<SweepResult>& results) const {
+  const std::optional<std::size_t> best = best_point(results);
+  if (!best || results[*best].point.schedule == "-") return sweep_text(results);
+  const SweepPoint& point = results[*best].point;
+  const bool sized = is_schedule_file(point.schedule) && !is_schedule_program(point.schedule);
+  std::string next = "plumbline simulate " + shell_word(point.schedule);
+  if (!sized) {
+    next += " -p " + std::to_string(point.params.num_devices) + " -m " + std::to_string(point.params.num_microbatches);
+    if (is_given(given, "chunks")) next += " -v " + std::to_string(point.params.chunks);
+  }
+  if (is_given(given, "cost")) next += " --cost " + shell_word(point.cost);
+  if (!point.memory_limit.empty()) next += " --memory-limit " + shell_word(point.memory_limit);
+  next += point.job.options_text();
+  std::vector<std::string_view> left_out{"devices", "microbatches", "chunks", "cost", "memory-limit"};
+  for (const std::string_view degree : {"tp", "cp", "ep", "etp", "dp", "zero", "microbatch-size", "recompute"}) {
+    left_out.push_back(degree);
+  }
+  if (sized) left_out.push_back("opt");
+  return sweep_text(results) + next_text(next + carried_to_simulate(given, left_out));
+}
+
 void SweepQuestion::add_parts(const Request& request, AnswerDocument& document) {
   for (const std::string& name : schedules) {
     if (is_schedule_program(name)) throw Error(name + ": a request runs no programs, expected a name or a file");
@@ -110,7 +132,7 @@ void SweepQuestion::add_parts(const Request& request, AnswerDocument& document) 
   std::string csv(sweep_csv_header());
   for (const SweepResult& result : results) csv += sweep_csv_row(result);
   if (request.wants("csv")) document.add_text("csv", csv);
-  if (request.wants("text")) document.add_text("text", sweep_text(results));
+  if (request.wants("text")) document.add_text("text", text(results));
 }
 
 }  // namespace plumb

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/runtimes/run_rules.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/sweep/sweep_run.hpp"
@@ -31,6 +32,7 @@ struct SweepQuestion {
   JobRanges jobs;
   RunRules rules;
   std::optional<std::int64_t> runs;
+  GivenOptions given;  ///< for the command that comes next
 
   /// Declares the options; this object must outlive the table. `outputs`: `FileOptions`.
   void add_to(OptionTable& table, const FileOptions& outputs = {});
@@ -40,6 +42,9 @@ struct SweepQuestion {
   /// What they share, with the documents that their costs come from. Throws `Error` for costs that no point could use,
   /// and for several runs that would all be equal.
   SweepPlan plan(const std::vector<SweepPoint>& points, bool keep_timelines) const;
+
+  /// The table of `results`, what they say, and the command that shows the best of them.
+  std::string text(const std::vector<SweepResult>& results) const;
 
   /// What a request may want of the answer.
   static std::vector<std::string_view> parts() { return {"csv", "text"}; }

@@ -12,12 +12,14 @@
 #include "sim/timeline/timeline_io.hpp"
 #include "sim/traces/calm_steps.hpp"
 #include "tools/ask/answer.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/formats/run_files.hpp"
 #include "tools/formats/run_profile_document.hpp"
 #include "tools/options/cost_arguments.hpp"
 #include "tools/reports/page_data.hpp"
 #include "tools/tables/timeline_text.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -27,7 +29,7 @@ namespace {
 /// "traced steps     305.5 ms (shown), 307.7 ms"
 std::string steps_text(const TracedRun& run) {
   const std::vector<std::int32_t> calm = calm_steps(run.step_ns);
-  std::string text = "traced steps    ";
+  std::string text = "traced steps ";
   for (std::size_t k = 0; k < run.step_ns.size(); ++k) {
     const bool left_out = !std::ranges::binary_search(calm, static_cast<std::int32_t>(k));
     text += (k == 0 ? " " : ", ") + time_text(run.step_ns[k]);
@@ -74,6 +76,12 @@ PassOrders orders_of(std::string_view name, const ScheduleParams& params) {
     orders.clear();
   }
   return orders;
+}
+
+std::int32_t stages_of(const Timeline& run) {
+  std::int32_t stages = 0;
+  for (const Span& span : run.spans) stages = std::max(stages, static_cast<std::int32_t>(span.action.stage) + 1);
+  return stages;
 }
 
 }  // namespace
@@ -126,12 +134,11 @@ RunProfile TraceQuestion::profile(const TracedRun& run) const {
 
 std::string traced_schedule(const Timeline& run) {
   PassOrders executed(run.devices.size());
-  std::int32_t stages = 0;
   for (const Span& span : run.spans) {
     if (span.lane == Lane::kCompute && is_pass(span.action))
       executed[index(span.device)].push_back(pass_of(span.action));
-    stages = std::max(stages, static_cast<std::int32_t>(span.action.stage) + 1);
   }
+  const std::int32_t stages = stages_of(run);
   ScheduleParams params;
   params.num_devices = static_cast<std::int32_t>(run.devices.size());
   params.num_microbatches = run.num_microbatches / run.updates;
@@ -146,10 +153,16 @@ std::string traced_schedule(const Timeline& run) {
 }
 
 std::string traced_text(const TracedRun& run) {
-  return figures_text(run.timeline()) + steps_text(run) + '\n' + devices_text(run.timeline());
+  const Timeline& timeline = run.timeline();
+  const std::int32_t stages = stages_of(timeline);
+  const double share = stages == 0 ? 1 : static_cast<double>(timeline.devices.size()) / stages;
+  return verdict_text(step_verdict(timeline) + cause_verdict(timeline)) + figures_text(timeline) + steps_text(run) +
+         '\n' + devices_text(timeline, {.stash_share = share});
 }
 
-namespace {}  // namespace
+std::string TraceQuestion::next(const TracedRun& run) const {
+  return run.profile ? "plumbline advise" + shell_words(files) : "";
+}
 
 void TraceQuestion::add_parts(const Request& request, AnswerDocument& document) {
   const TracedRun run = read();
@@ -164,7 +177,7 @@ void TraceQuestion::add_parts(const Request& request, AnswerDocument& document) 
     document.add_json("page", page_data({.title = title, .sections = {{.title = title, .first = &timeline}}}));
   }
   if (request.wants("schedule")) document.add_text("schedule", traced_schedule(timeline));
-  if (request.wants("text")) document.add_text("text", traced_text(run));
+  if (request.wants("text")) document.add_text("text", traced_text(run) + next_text(next(run)));
 }
 
 }  // namespace plumb

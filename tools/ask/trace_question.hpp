@@ -35,6 +35,9 @@ struct TraceQuestion {
   /// The profile of the run, with what `messages` tells of other sizes, and `network` of the backward.
   RunProfile profile(const TracedRun& run) const;
 
+  /// The command that says what another schedule would give; empty where that cannot be known.
+  std::string next(const TracedRun& run) const;
+
   /// What a request may want of the answer.
   static std::vector<std::string_view> parts() {
     return {"summary", "profile", "timeline", "page", "text", "schedule"};
@@ -46,7 +49,7 @@ struct TraceQuestion {
 /// The schedule of the catalogue that has the run's order of passes; empty: none has.
 std::string traced_schedule(const Timeline& run);
 
-/// The tables of the run: its figures, its steps, and what each device did.
+/// A line that says it all, and the tables of the run: its figures, its steps, and what each device did.
 std::string traced_text(const TracedRun& run);
 
 }  // namespace plumb

@@ -13,11 +13,13 @@
 #include "schedules/formats/transfer_hang.hpp"
 #include "sim/runtimes/runtime_presets.hpp"
 #include "tools/ask/answer.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/formats/findings.hpp"
 #include "tools/formats/schedule_formats.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/run_options.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/words.hpp"
 
@@ -108,6 +110,11 @@ CheckedSchedule ValidateQuestion::check() const {
   return checked;
 }
 
+std::string ValidateQuestion::next() const {
+  if (name == "-" || name.starts_with("exec:")) return "";
+  return "plumbline simulate " + shell_word(name) + carried_to_simulate(given);
+}
+
 std::string valid_text(const std::string& name, const Schedule& schedule) {
   TextStream out;
   out << printable(name) << ": valid: " << schedule.num_devices << " devices, " << schedule.num_stages << " stages, "
@@ -120,7 +127,7 @@ void ValidateQuestion::add_parts(const Request&, AnswerDocument& document) {
   if (!checked.violations.empty()) {
     document.refuse(name, checked.violations);
   } else {
-    document.add_text("text", valid_text(name, checked.schedule));
+    document.add_text("text", valid_text(name, checked.schedule) + next_text(next()));
   }
 }
 

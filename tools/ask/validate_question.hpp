@@ -7,6 +7,7 @@
 #include "schedules/checks/validate.hpp"
 #include "schedules/document/schedule.hpp"
 #include "sim/runtimes/run_rules.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
 
@@ -30,12 +31,16 @@ struct ValidateQuestion {
   std::string models;
   RunRules rules;
   ScheduleArguments size;
+  GivenOptions given;  ///< for the command that comes next
 
   /// Declares the options; this object must outlive the table.
   void add_to(OptionTable& options);
 
   /// Loads the schedule and checks it. Throws `Error` for what cannot be read, and for unknown names.
   CheckedSchedule check() const;
+
+  /// The command that simulates the schedule; empty for one that is read from standard input.
+  std::string next() const;
 
   /// What a request may want of the answer.
   static std::vector<std::string_view> parts() { return {"text"}; }

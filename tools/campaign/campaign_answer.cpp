@@ -14,6 +14,7 @@
 #include "sim/campaign/campaign.hpp"
 #include "tools/reports/plot_page.hpp"
 #include "tools/reports/plot_svg.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/options_json.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -60,13 +61,13 @@ std::string bamboo_text(const CampaignAnswer& answer) {
   if (answer.outcomes.size() != 1 || answer.outcomes.front().rule != "bamboo") return "";
   if (answer.outcomes.front().runs.size() != 1) return "";
   const BambooMeans means = bamboo_means(answer.outcomes.front().runs.front());
-  std::string text = "\nuntil the last step, as Bamboo's program counts: " + number_text(means.nodes, 5) + " nodes, " +
+  std::string text = "until the last step, as Bamboo's program counts: " + number_text(means.nodes, 5) + " nodes, " +
                      number_text(means.samples_per_s, 5) + " samples/s";
   if (answer.price_per_node_hour > 0) {
     text += ", " + number_text(means.cost_per_hour, 5) + " an hour, " + number_text(means.samples_per_s_per_cost, 5) +
             " samples/s per cost of an hour";
   }
-  return text + "\n";
+  return "\n" + sentence_text(text);
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ std::string changed_jobs_text(const CampaignAnswer& answer) {
   for (const CampaignOutcome& outcome : answer.outcomes) {
     const std::string_view why = change_of_job(outcome.rule);
     if (why.empty()) continue;
-    text += "\n" + outcome.rule + ": " + std::string(why) + "; its samples are not those of the other rules\n";
+    text +=
+        "\n" + sentence_text(outcome.rule + ": " + std::string(why) + "; its samples are not those of the other rules");
     const double frozen = outcome.mean([](const CampaignResult& run) { return run.frozen_layers; });
     if (frozen > 0) text += "layers that are frozen in the end: " + number_text(frozen) + "\n";
   }
@@ -150,9 +152,15 @@ std::string campaign_nodes(const CampaignAnswer& answer) {
 }
 
 std::string campaign_text(const CampaignAnswer& answer) {
-  return answer.job + "\n" + campaign_nodes(answer) + "\n\n" + table_text(campaign_figures(answer)) +
-         changed_jobs_text(answer) + bamboo_text(answer) + "\nwhere the time went:\n" +
-         table_text(campaign_times(answer));
+  const CampaignOutcome& best = answer.outcomes.front();
+  std::string verdict = "best rule: " + best.rule + ", " + with_error(best, rate_of) + " samples/s";
+  if (answer.outcomes.size() > 1) {
+    const CampaignOutcome& last = answer.outcomes.back();
+    verdict += "; last: " + last.rule + ", " + with_error(last, rate_of);
+  }
+  return verdict_text(verdict) + sentence_text(answer.job) + sentence_text(campaign_nodes(answer)) + "\n" +
+         table_text(campaign_figures(answer)) + changed_jobs_text(answer) + bamboo_text(answer) +
+         "\nwhere the time went:\n" + table_text(campaign_times(answer)) + next_text("plumbline campaign --list");
 }
 
 namespace {
@@ -206,8 +214,14 @@ Plot sweep_plot(const CampaignSweep& sweep) {
 
 std::string campaign_text(const CampaignSweep& sweep) {
   const std::string what = sweep.values_are.empty() ? "" : " (" + sweep.values_are + ")";
-  return sweep.answers.front().job + "\n" + worth_name(sweep) + ", by " + sweep.meaning + what + ":\n\n" +
-         table_text(sweep_table(sweep)) + changed_jobs_text(sweep.answers.front());
+  const std::string& first = sweep.answers.front().outcomes.front().rule;
+  const bool always = std::ranges::all_of(
+      sweep.answers, [&](const CampaignAnswer& answer) { return answer.outcomes.front().rule == first; });
+  return verdict_text("best rule: " + first + (always ? " for every value" : " for the first value; others below")) +
+         sentence_text(sweep.answers.front().job) +
+         sentence_text(worth_name(sweep) + ", by " + sweep.meaning + what + ":") + "\n" +
+         table_text(sweep_table(sweep)) + changed_jobs_text(sweep.answers.front()) +
+         next_text("plumbline campaign --list");
 }
 
 std::string campaign_svg(const CampaignSweep& sweep) { return svg_plot(sweep_plot(sweep)); }
@@ -413,9 +427,9 @@ std::string campaign_json(const CampaignSweep& sweep) {
 std::string campaign_rules_text() {
   std::string text;
   for (const CampaignRuleSpec& rule : campaign_rules()) {
-    text += (text.empty() ? "" : "\n") + std::string(rule.name) + ": " + std::string(rule.summary) + "\n";
-    if (!rule.changes_job.empty()) text += "  changes the job: " + std::string(rule.changes_job) + "\n";
-    text += "  source: " + std::string(rule.source) + "\n" + options_text(rule.options);
+    text += (text.empty() ? "" : "\n") + sentence_text(std::string(rule.name) + ": " + std::string(rule.summary));
+    if (!rule.changes_job.empty()) text += lines_within_terminal("  changes the job: " + std::string(rule.changes_job));
+    text += lines_within_terminal("  source: " + std::string(rule.source) + "\n" + options_text(rule.options));
   }
   return text;
 }

@@ -18,7 +18,9 @@
 #include "tools/options/plan_runtimes.hpp"
 #include "tools/options/schedule_arguments.hpp"
 #include "tools/tables/text_timeline.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
+#include "tools/terminal/terminal.hpp"
 #include "tools/terminal/text_table.hpp"
 
 namespace plumb {
@@ -91,14 +93,14 @@ std::optional<ScheduleExample> example_of(const ScheduleSpec& spec, ExampleSize 
 
 }  // namespace
 
-ScheduleExample schedule_example(const ScheduleSpec& spec, bool colour) {
+ScheduleExample schedule_example(const ScheduleSpec& spec) {
   const std::span<const ExampleSize> sizes =
       spec.synchronous ? std::span<const ExampleSize>(kSynchronousSizes) : kAsynchronousSizes;
   for (const int columns : {kExampleColumns, kMostExampleColumns}) {
     for (const ExampleSize size : sizes) {
       std::optional<ScheduleExample> example = example_of(spec, size);
       if (!example || !is_drawn_in_cells(example->timeline, columns)) continue;
-      example->drawing = text_timeline(example->timeline, {.columns = columns, .colour = colour});
+      example->drawing = text_timeline(example->timeline, {.columns = columns, .times = TimeWords::kUnits});
       return *std::move(example);
     }
   }
@@ -224,10 +226,13 @@ std::vector<std::pair<std::string, std::string>> example_figures(const Timeline&
 }
 
 std::string named_lines(const std::vector<std::pair<std::string, std::string>>& lines) {
+  const auto columns = static_cast<std::size_t>(terminal_columns());
   std::size_t width = 0;
   for (const auto& [name, value] : lines) width = std::max(width, name.size());
   std::string text;
-  for (const auto& [name, value] : lines) text += name + std::string(width - name.size() + 2, ' ') + value + "\n";
+  for (const auto& [name, value] : lines) {
+    text += name + std::string(width - name.size() + 2, ' ') + wrapped(value, columns, width + 2) + "\n";
+  }
   return text;
 }
 
@@ -237,24 +242,23 @@ std::string markdown_rows(const std::vector<std::pair<std::string, std::string>>
   return text;
 }
 
-std::string heading_of(const ScheduleSpec& spec) {
-  return std::string(spec.name) + ": " + std::string(spec.summary) + "\n\n";
-}
+std::string heading_of(const ScheduleSpec& spec) { return std::string(spec.name) + ": " + std::string(spec.summary); }
 
 }  // namespace
 
 std::string schedule_page_text(const ScheduleSpec& spec, bool colour) {
-  std::string text = heading_of(spec) + named_lines(facts_of(spec));
+  std::string text = verdict_text(heading_of(spec)) + named_lines(facts_of(spec));
   const std::vector<NamedOption> options = spec.all_options();
   text += options.empty() ? "\nno options\n" : "\noptions, each given as --opt NAME=VALUE\n";
-  text += options_text(options);
-  const ScheduleExample example = schedule_example(spec, colour);
-  return text + "\nexample: plumbline " + example.command + "\n\n" + example.drawing + "\n" +
+  text += lines_within_terminal(options_text(options));
+  const ScheduleExample example = schedule_example(spec);
+  const TextTimelineOptions drawing{.columns = terminal_columns(), .colour = colour, .times = TimeWords::kUnits};
+  return text + "\nexample: plumbline " + example.command + "\n\n" + text_timeline(example.timeline, drawing) + "\n" +
          named_lines(example_figures(example.timeline));
 }
 
 std::string schedule_page_markdown(const ScheduleSpec& spec) {
-  std::string text = "# " + heading_of(spec) + markdown_rows(facts_of(spec)) + "\n## Options\n\n";
+  std::string text = "# " + heading_of(spec) + "\n\n" + markdown_rows(facts_of(spec)) + "\n## Options\n\n";
   const std::vector<NamedOption> options = spec.all_options();
   text += options.empty()
               ? "None.\n"

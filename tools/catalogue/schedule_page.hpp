@@ -17,8 +17,8 @@ struct ScheduleExample {
 
 inline constexpr int kMostExampleColumns = 144;
 
-/// The example of `spec`, coloured for a terminal or not. The same bytes every time.
-ScheduleExample schedule_example(const ScheduleSpec& spec, bool colour = false);
+/// The example of `spec`. The same bytes every time.
+ScheduleExample schedule_example(const ScheduleSpec& spec);
 
 /// Everything about one schedule, for a terminal: its row of the catalogue, its options and an example.
 std::string schedule_page_text(const ScheduleSpec& spec, bool colour = false);

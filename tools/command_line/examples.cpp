@@ -4,6 +4,9 @@
 #include <span>
 #include <utility>
 
+#include "tools/terminal/answer_lines.hpp"
+#include "tools/terminal/terminal.hpp"
+
 namespace plumb {
 namespace {
 
@@ -162,14 +165,19 @@ const Examples* examples_of(std::string_view usage) {
   return best == nullptr ? nullptr : &best->examples;
 }
 
+std::size_t help_columns() {
+  constexpr int kWidestHelp = 110;
+  return static_cast<std::size_t>(std::min(terminal_columns(), kWidestHelp));
+}
+
 std::string examples_text(const Examples* examples) {
   if (examples == nullptr) return "";
-  constexpr std::size_t kColumn = 60;
   std::string text = "examples:\n";
   for (const Example& example : *examples) {
     const std::string line = "  plumbline " + std::string(example.command);
-    text += line + std::string(line.size() < kColumn ? kColumn - line.size() : 2, ' ') + "# " +
-            std::string(example.meaning) + "\n";
+    const std::string meaning = "  # " + std::string(example.meaning) + "\n";
+    const bool fits = line.size() + meaning.size() <= help_columns() + 1;
+    text += fits ? line + meaning : meaning + command_lines(line.substr(2), help_columns(), 2);
   }
   return text + "\n";
 }
@@ -181,11 +189,8 @@ std::string short_examples_text(const Examples& examples) {
     const std::string explained = line + "  # " + std::string(example.meaning);
     if (explained.size() <= kShortHelpColumns) {
       text += explained + "\n";
-    } else if (line.size() <= kShortHelpColumns) {
-      text += line + "\n";
     } else {
-      const std::size_t end = line.rfind(' ', kShortHelpColumns - 2);
-      text += line.substr(0, end) + " \\\n      " + line.substr(end + 1) + "\n";
+      text += command_lines(line.substr(2), kShortHelpColumns, 2);
     }
   }
   return text;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "tools/command_line/examples.hpp"
+#include "tools/terminal/text_table.hpp"
 
 namespace plumb {
 namespace {
 
-constexpr std::size_t kHelpColumns = 110;
 /// A table with at most this many options is short as a whole.
 constexpr std::size_t kFewOptions = 10;
 /// The widest column of names in the short help.
@@ -21,21 +21,6 @@ std::string names_of(const Option& option) {
   std::string names = (option.letter.empty() ? "" : "-" + option.letter + ", ") + "--" + option.name;
   if (option.kind != OptionKind::kFlag && !option.placeholder.empty()) names += " " + option.placeholder;
   return names;
-}
-
-/// `text` in lines of at most `columns`, broken at blanks; lines after the first begin with `indent` blanks, which
-/// count.
-std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent) {
-  std::string result;
-  std::size_t room = columns - indent;
-  std::size_t at = 0;
-  while (text.size() - at > room) {
-    std::size_t end = text.rfind(' ', at + room);
-    if (end == std::string::npos || end <= at) end = std::min(text.find(' ', at), text.size());
-    result += text.substr(at, end - at) + "\n" + std::string(indent, ' ');
-    at = std::min(end + 1, text.size());
-  }
-  return result + text.substr(at);
 }
 
 std::size_t count_of(const OptionTable& options) {
@@ -55,11 +40,21 @@ std::vector<std::string> words_of(const OptionGroup& group) {
   return words;
 }
 
-/// A row for each option; the names take a column as wide as the widest, but half of all at most.
+std::string on_one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+std::string usage_text(const OptionTable& options, std::size_t columns) {
+  const std::string label = "usage: ";
+  return label + wrapped("plumbline " + options.usage(), columns, label.size()) + "\n";
+}
+
+/// A row for each option; the names take a column as wide as the widest, but a third of all at most.
 std::string rows_text(const std::vector<Option>& options, std::size_t columns) {
   std::size_t width = 0;
   for (const Option& option : options) width = std::max(width, names_of(option).size());
-  const std::size_t text_at = std::min(width, columns / 2) + 3;
+  const std::size_t text_at = std::min(width, columns / 3) + 3;
   std::string text;
   for (const Option& option : options) {
     const std::string names = "  " + names_of(option);
@@ -71,15 +66,17 @@ std::string rows_text(const std::vector<Option>& options, std::size_t columns) {
 }
 
 std::string open_group_text(const OptionGroup& group) {
-  return "\n" + group.title + ":\n" + rows_text(group.options, kHelpColumns);
+  return "\n" + wrapped(group.title + ":", help_columns()) + "\n" + rows_text(group.options, help_columns());
 }
 
 std::string closed_group_text(const OptionGroup& group) {
   std::string names = "  ";
   for (const Option& option : group.options) names += (names.size() > 2 ? " " : "") + ("--" + option.name);
   const std::string count = std::to_string(group.options.size());
-  return "\n" + head_of(group) + " (" + count + " options, explained by --help " + words_of(group).front() + "):\n" +
-         wrapped(names, kHelpColumns, 2) + "\n";
+  return "\n" +
+         wrapped(head_of(group) + " (" + count + " options, explained by --help " + words_of(group).front() + "):",
+                 help_columns()) +
+         "\n" + wrapped(names, help_columns(), 2) + "\n";
 }
 
 /// The groups as the help shows them: `-h` and `--help` are the last ones of the last group.
@@ -100,8 +97,8 @@ std::vector<OptionGroup> shown_groups(const OptionTable& options) {
 }
 
 std::string head_text(const OptionTable& options) {
-  return "usage: plumbline " + options.usage() + "\n\n" + examples_text(examples_of(options.usage())) +
-         options.summary() + "\n";
+  return usage_text(options, help_columns()) + "\n" + examples_text(examples_of(options.usage())) +
+         wrapped(on_one_line(options.summary()), help_columns()) + "\n";
 }
 
 std::string groups_text(const OptionTable& options, bool opens_all) {
@@ -114,8 +111,7 @@ std::string groups_text(const OptionTable& options, bool opens_all) {
 
 /// The first sentence on one line.
 std::string first_sentence(const std::string& summary) {
-  std::string text = summary;
-  std::ranges::replace(text, '\n', ' ');
+  const std::string text = on_one_line(summary);
   const std::size_t end = text.find(". ");
   return end == std::string::npos ? text : text.substr(0, end + 1);
 }
@@ -160,7 +156,7 @@ std::string short_rows_text(const OptionTable& options) {
 }  // namespace
 
 std::string short_help_text(const OptionTable& options) {
-  std::string text = "usage: plumbline " + options.usage() + "\n\n" +
+  std::string text = usage_text(options, kShortHelpColumns) + "\n" +
                      wrapped(first_sentence(options.summary()), kShortHelpColumns, 0) + "\n";
   const std::string rows = short_rows_text(options);
   if (!rows.empty()) text += "\n" + rows;
@@ -182,14 +178,14 @@ std::string help_text(const OptionTable& options, const std::string& group) {
     known.push_back(words.front());
   }
   if (const Option* option = options.find(group); text.empty() && option != nullptr) {
-    text = "\n" + rows_text({*option}, kHelpColumns);
+    text = "\n" + rows_text({*option}, help_columns());
   }
   if (text.empty()) {
     known.emplace_back("all");
     throw_unknown("group of the help of " + options.command(), group,
                   std::vector<std::string_view>(known.begin(), known.end()));
   }
-  return "usage: plumbline " + options.usage() + "\n" + text;
+  return usage_text(options, help_columns()) + text;
 }
 
 std::optional<std::string> asked_help(const OptionTable& options, const CommandLine& arguments) {

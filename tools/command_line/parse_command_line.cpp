@@ -317,15 +317,16 @@ bool parse_command_line(const OptionTable& options, const CommandLine& arguments
   }
   const CommandLine ours = in_our_words(arguments, options);
   const po::variables_map values = run_boost(ours, options);
+  std::vector<TakenOption> given;
   for (const OptionGroup& group : options.groups()) {
     for (const Option& option : group.options) {
       const po::variable_value& value = values[option.name];
       if (value.empty()) continue;
       check_one_spelling(ours, options, option);
-      option.take(texts_of(value), options.command() + ": --" + option.name);
+      given.push_back({&option, texts_of(value), options.command() + ": --" + option.name});
     }
   }
-  options.take_positionals(texts_of(values[kPositional]));
+  options.take(std::move(given), texts_of(values[kPositional]));
   return true;
 }
 

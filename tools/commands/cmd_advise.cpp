@@ -7,6 +7,7 @@
 #include "sim/runtimes/runtime_presets.hpp"
 #include "sim/traces/calm_steps.hpp"
 #include "tools/advice/advice_text.hpp"
+#include "tools/ask/next_command.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
 #include "tools/formats/findings.hpp"
@@ -135,7 +136,9 @@ ExitStatus run_advise(const CommandLine& command_line) {
   arguments.outputs.finish("html", [&] { return page(run, advice, options); });
   arguments.outputs.finish("json", [&] { return advice_to_json(advice); });
   if (!arguments.outputs.take_standard_output()) {
-    print(advice_text(advice, arguments.all ? 0 : kSchedulesShown) + (arguments.all ? left_out_text(advice) : ""));
+    const std::string files = shell_words(arguments.files).substr(1);
+    print(advice_text(advice, arguments.all ? 0 : kSchedulesShown, files) +
+          (arguments.all ? left_out_text(advice) : ""));
   }
   return advice.best() == nullptr ? ExitStatus::kNo : ExitStatus::kDone;
 }

@@ -20,8 +20,8 @@ std::string clusters_table() {
                    {"memory per device", '>'},
                    {"link inside a node", '>'},
                    {"link between nodes", '>'},
-                   {"link to the host", '>'},
-                   {"source"}});
+                   {.title = "link to the host", .align = '>', .spare = true},
+                   {.title = "source", .spare = true}});
   for (const std::string_view name : builtin_clusters()) {
     if (name == kMeasuredCluster) {
       table.add_row({std::string(name), "", "", "", "", "", "", "", "this machine, measured when the cluster is used"});

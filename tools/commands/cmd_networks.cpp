@@ -23,7 +23,7 @@ std::string networks_table() {
                    {"experts", '>'},
                    {"tokens per sample", '>'},
                    {"FLOPs per sample", '>'},
-                   {"source"}});
+                   {.title = "source", .spare = true}});
   for (const std::string_view name : builtin_networks()) {
     const Network network = load_network(name);
     const std::int64_t experts = most_experts(network.layers);

@@ -61,7 +61,9 @@ struct SearchCommand {
           .add_to(parser, "json", "write all plans as JSON (- is standard output)")
           .add_to(parser, "html", "write a page that shows the best plans side by side and why they differ");
     });
-    return parse_command_line(parser, arguments);
+    const bool goes_on = parse_command_line(parser, arguments);
+    question.given = parser.given();
+    return goes_on;
   }
 };
 
@@ -106,6 +108,7 @@ ExitStatus tell(OutputFiles& files, const PreparedPlanSearch& prepared,
   if (quiet) return ExitStatus::kDone;
   print(prepared.text(file));
   print(sensitivities());
+  print(prepared.next(file));
   return ExitStatus::kDone;
 }
 

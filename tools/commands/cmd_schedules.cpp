@@ -12,6 +12,7 @@
 #include "tools/commands/command.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/plan_runtimes.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
@@ -35,13 +36,19 @@ std::string kind_of_updates(const ScheduleSpec& spec) {
 }
 
 std::string catalogue_table(const Rows& specs) {
-  TextTable table({{"name"}, {"year", '>'}, {"updates"}, {"weights"}, {"placement"}, {"what it does"}});
+  TextTable table({{"name"},
+                   {.title = "year", .align = '>', .spare = true},
+                   {"updates"},
+                   {.title = "weights", .spare = true},
+                   {.title = "placement", .spare = true},
+                   {"what it does"}});
   for (const ScheduleSpec* spec : specs) {
     table.add_row({std::string(spec->name), std::to_string(spec->year), kind_of_updates(*spec),
                    std::string(spec->weights), std::string(spec->placement), std::string(spec->summary)});
   }
-  return table.to_string() +
-         "\n`plumbline schedules NAME` prints what a schedule needs, its options, an example and its source.\n";
+  return table.to_string() + "\n" +
+         sentence_text(
+             "`plumbline schedules NAME` prints what a schedule needs, its options, an example and its source.");
 }
 
 std::string pages_text(const Rows& specs) {

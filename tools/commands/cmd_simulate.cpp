@@ -35,6 +35,7 @@ ExitStatus run_simulate(const CommandLine& arguments) {
                  "Chakra execution traces for ASTRA-sim, one per device: PREFIX.0.et, PREFIX.1.et, ...");
   });
   if (!parse_command_line(options, arguments)) return ExitStatus::kDone;
+  question.given = options.given();
   PreparedJob job(question);
   if (!job.violations.empty()) {
     note_findings(job.name, job.violations);

@@ -43,7 +43,9 @@ struct SweepArguments {
                   "page with bubble against memory, and the timelines where there are at most 24 simulations");
       parser.brief();
     });
-    return parse_command_line(parser, arguments);
+    const bool goes_on = parse_command_line(parser, arguments);
+    question.given = parser.given();
+    return goes_on;
   }
 
   bool draws() const { return !files.path("html").empty(); }
@@ -78,11 +80,11 @@ class SweepOutput {
   }
 
   /// `results`: all of them, whose rows have been added.
-  void write(const std::vector<SweepResult>& results) {
+  void write(const SweepQuestion& question, const std::vector<SweepResult>& results) {
     check_sweep(results);
     files_.finish("html", [&] { return sweep_page(results); });
     files_.finish("csv", [] { return std::string(); });  // its rows have been added
-    if (!files_.take_standard_output()) print(sweep_text(results));
+    if (!files_.take_standard_output()) print(question.text(results));
   }
 
  private:
@@ -148,7 +150,7 @@ ExitStatus run_part(const ProcessShare& share, const CommandLine& command_line) 
   if (!alone) results = gathered_results(points, results, share);
   if (!output) return ExitStatus::kDone;
   if (!alone) std::ranges::for_each(results, [&](const SweepResult& result) { output->add_row(result); });
-  output->write(results);
+  output->write(arguments.question, results);
   return ExitStatus::kDone;
 }
 

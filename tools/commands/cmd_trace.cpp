@@ -7,6 +7,7 @@
 #include "tools/options/option_table.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/tables/text_timeline.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/output_file.hpp"
 #include "tools/terminal/terminal.hpp"
 
@@ -56,7 +57,7 @@ ExitStatus run_trace(const CommandLine& arguments) {
   if (!reports.summary && run.timeline().spans.size() <= kMostSpansDrawn) {
     text += '\n' + text_timeline(run.timeline(), {.columns = terminal_columns(), .colour = wants_colour()});
   }
-  print(text);
+  print(text + next_text(question.next(run)));
   return ExitStatus::kDone;
 }
 

@@ -8,6 +8,8 @@
 #include "models/ground/text_stream.hpp"
 #include "tools/terminal/notes.hpp"
 #include "tools/terminal/output_file.hpp"
+#include "tools/terminal/terminal.hpp"
+#include "tools/terminal/text_table.hpp"
 
 namespace plumb {
 namespace {
@@ -46,9 +48,11 @@ void print_help(const std::vector<Command>& commands) {
   out << "plumbline simulates, trains and compares pipeline-parallel training schedules.\n\n"
          "usage: plumbline COMMAND [OPTIONS]\n\n";
   for (const Command& command : commands) {
-    out << "  " << command.name << std::string(12 - command.name.size(), ' ') << command.summary << '\n';
+    out << "  " << command.name << std::string(12 - command.name.size(), ' ')
+        << wrapped(command.summary, kDefaultColumns, 14) << '\n';
   }
-  out << "\n`plumbline COMMAND -h` explains a command briefly, `plumbline COMMAND --help` with all its options.\n";
+  out << "\n`plumbline COMMAND -h` explains a command briefly, `plumbline COMMAND --help`\n"
+         "with all its options.\n";
   print(out.str());
 }
 

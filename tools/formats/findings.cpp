@@ -75,11 +75,11 @@ std::vector<Violation> check_schedule(const Schedule& schedule) {
 std::string findings_text(const std::string& where, const std::vector<Violation>& violations) {
   constexpr std::size_t kMostShown = 100;
   const Places places(where);
-  std::string text;
+  std::string text = printable(where) + ": invalid, " + std::to_string(violations.size()) +
+                     (violations.size() == 1 ? " finding\n" : " findings\n");
   for (std::size_t i = 0; i < violations.size() && i < kMostShown; ++i) text += places.line(violations[i]) + '\n';
   if (violations.size() > kMostShown) text += "... and " + std::to_string(violations.size() - kMostShown) + " more\n";
-  return text + printable(where) + ": invalid, " + std::to_string(violations.size()) +
-         (violations.size() == 1 ? " finding\n" : " findings\n");
+  return text;
 }
 
 void note_findings(const std::string& where, const std::vector<Violation>& violations) {

@@ -111,7 +111,8 @@ void explain_torch(std::ostream& out, const Schedule& schedule, const std::vecto
   }
   out << "  torchtitan: --parallelism.pipeline_parallel_schedule_csv schedule.csv\n"
       << "              --parallelism.pipeline_parallel_schedule "
-      << (style == "v" ? "ZBVZeroBubble" : "Interleaved1F1B") << "  # decides the placement, " << style << "\n"
+      << (style == "v" ? "ZBVZeroBubble" : "Interleaved1F1B") << "\n"
+      << "                # it decides the placement, " << style << "\n"
       << "              --parallelism.pipeline_parallel_degree " << schedule.num_devices << ", "
       << "num_pp_microbatches " << schedule.num_microbatches << "\n";
 }

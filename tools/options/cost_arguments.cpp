@@ -335,6 +335,14 @@ MemoryLimit parse_memory_limit(const std::string& text, const StageCosts& costs)
   return parse_memory_limit(text, !costs.memory.empty() && costs.memory_units_per_one == 0);
 }
 
+TimeWords time_words(const std::string& cost) {
+  return cost.empty() || cost.find("ms") != std::string::npos ? TimeWords::kSeconds : TimeWords::kUnits;
+}
+
+TimeWords time_words(const CostSource& source) {
+  return source.units() == nullptr ? TimeWords::kSeconds : time_words(source.units()->times);
+}
+
 double stash_share(const Schedule& schedule, const CostArguments& arguments) {
   const auto shares = static_cast<std::int32_t>(shares_of_blocks(schedule).size());
   return !arguments.per_stage && !arguments.memory.empty()

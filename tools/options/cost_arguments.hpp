@@ -17,6 +17,7 @@
 #include "tools/options/job_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/schedule_arguments.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 
@@ -73,6 +74,10 @@ struct CostArguments {
 
 /// Reads the documents that the options name. Throws `Error` for missing and contradictory options.
 CostSource load_costs(const CostArguments& arguments);
+
+/// Abstract costs have no unit of time, unless they say ms.
+TimeWords time_words(const std::string& cost);
+TimeWords time_words(const CostSource& source);
 
 /// Gives the job of `source` (if it is one) the degrees that `arguments` has now.
 void take_degrees(const CostArguments& arguments, CostSource& source);

@@ -68,6 +68,21 @@ std::string JobDegrees::text() const {
   return text;
 }
 
+std::string JobDegrees::options_text() const {
+  std::string text;
+  const auto degree = [&](const char* name, const std::optional<std::int64_t>& value) {
+    if (value) text += std::string(" --") + name + " " + std::to_string(*value);
+  };
+  degree("tp", tensor);
+  degree("cp", context);
+  degree("ep", expert);
+  degree("etp", expert_tensor);
+  degree("dp", data);
+  degree("zero", zero);
+  degree("microbatch-size", microbatch_size);
+  return text + (recompute.empty() ? "" : " --recompute " + recompute);
+}
+
 void JobRanges::add_to(OptionTable& parser) {
   parser.text("tp", tensor, "RANGE", "tensor-parallel degree")
       .text("cp", context, "RANGE", "context-parallel degree: parts that each sequence is split into")

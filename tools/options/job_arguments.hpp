@@ -33,6 +33,8 @@ struct JobDegrees {
   std::int64_t samples_per_microbatch() const { return data.value_or(1) * microbatch_size.value_or(1); }
   /// "tp 2, dp 4, zero 1, size 2, full recompute"; empty where no option was given.
   std::string text() const;
+  /// " --tp 2 --dp 4": the options of the same meaning.
+  std::string options_text() const;
 
   friend bool operator==(const JobDegrees&, const JobDegrees&) = default;
 };

@@ -1,5 +1,6 @@
 #include "tools/options/option_table.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "models/ground/error.hpp"
@@ -125,6 +126,27 @@ const Option* OptionTable::find(std::string_view name) const {
     }
   }
   return nullptr;
+}
+
+void OptionTable::take(std::vector<TakenOption> options, const std::vector<std::string>& positionals) const {
+  given_ = std::move(options);
+  for (const TakenOption& given : given_) given.option->take(given.values, given.where);
+  take_positionals(positionals);
+}
+
+std::vector<std::pair<std::string, std::string>> OptionTable::given() const {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const OptionGroup& group : groups_) {
+    for (const Option& option : group.options) {
+      const auto of = std::ranges::find(given_, &option, &TakenOption::option);
+      if (of == given_.end()) continue;
+      const std::string name = option.letter.empty() ? "--" + option.name : "-" + option.letter;
+      std::string text = of->values.empty() ? name : "";
+      for (const std::string& value : of->values) text += (text.empty() ? "" : " ") + name + " " + shell_word(value);
+      texts.emplace_back(option.name, text);
+    }
+  }
+  return texts;
 }
 
 void OptionTable::take_positionals(const std::vector<std::string>& given) const {

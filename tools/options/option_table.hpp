@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/ground/error.hpp"
@@ -59,6 +60,13 @@ struct PositionalArgument {
   std::size_t least = 1;
   bool several = false;
   std::function<void(const std::vector<std::string>& given)> take{};
+};
+
+/// An option as it was given. `where` begins the message of an `Error`.
+struct TakenOption {
+  const Option* option = nullptr;
+  std::vector<std::string> values{};
+  std::string where{};
 };
 
 /// The options of one command, each with the variable that it fills: what command lines (tools/command_line), requests
@@ -129,10 +137,16 @@ class OptionTable {
   /// Null where there is none of this long name.
   const Option* find(std::string_view name) const;
 
-  /// Shares `given` out to the arguments without names. Throws `Error` for too few and too many.
-  void take_positionals(const std::vector<std::string>& given) const;
+  /// Fills the variables of `options`, and shares `positionals` out to the arguments without names. Throws `Error` for
+  /// values that an option does not take, and for too few and too many arguments.
+  void take(std::vector<TakenOption> options, const std::vector<std::string>& positionals) const;
+
+  /// What was taken last, in the order of the table, as a command line says it: "devices" and "-p 4".
+  std::vector<std::pair<std::string, std::string>> given() const;
 
  private:
+  void take_positionals(const std::vector<std::string>& given) const;
+
   template <class Value>
   struct EnumOf {
     using type = Value;
@@ -153,6 +167,7 @@ class OptionTable {
   std::vector<OptionGroup> groups_;
   std::vector<PositionalArgument> arguments_;
   std::vector<std::string> retired_;
+  mutable std::vector<TakenOption> given_;  ///< what was taken last
 };
 
 }  // namespace plumb

@@ -1,7 +1,9 @@
 #include "tools/options/schedule_arguments.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 #include "models/ground/error.hpp"
 #include "models/ground/text_file.hpp"
@@ -63,11 +65,29 @@ void require_schedule(const std::string& name) {
   }
 }
 
+/// Errors of its size name it as options do: "dualpipe: m (4) must be even ...".
+Schedule generate_as_asked(const std::string& name, const ScheduleParams& params) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSizeWords{
+      {{"num_devices", "p"}, {"num_microbatches", "m"}}};
+  try {
+    return generate(name, params);
+  } catch (const Error& error) {
+    std::string text = error.what();
+    for (const auto& [ours, theirs] : kSizeWords) {
+      for (std::size_t at = text.find(ours); at != std::string::npos; at = text.find(ours, at)) {
+        text.replace(at, ours.size(), theirs);
+      }
+    }
+    if (text == error.what()) throw;
+    throw Error(text);
+  }
+}
+
 Schedule load_without_methods(const std::string& name_or_file, const ScheduleArguments& arguments,
                               const SearchGoal& goal) {
   if (!is_schedule_file(name_or_file)) {
     require_schedule(name_or_file);  // before what is missing for it
-    Schedule schedule = generate(name_or_file, schedule_params(name_or_file, arguments, goal));
+    Schedule schedule = generate_as_asked(name_or_file, schedule_params(name_or_file, arguments, goal));
     if (!arguments.recompute.empty()) {
       schedule.recompute = {parse_recompute(arguments.recompute, schedule.num_stages)};
     }

@@ -9,6 +9,7 @@
 #include "tools/options/launch_arguments.hpp"
 #include "tools/plans/plan_search_text.hpp"
 #include "tools/tables/launch_text.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -101,8 +102,9 @@ std::string launched_plan_text(const LaunchedPlan& launched, const SimulatedPlan
   std::string text = launch_first_text(launched.job) + table.to_string();
   if (then >= now && fits) return text + "no plan that was found is faster than the job as it is\n";
   const double saved = 1 - static_cast<double>(then) / static_cast<double>(now);
-  text += saved > 0 ? "the plan takes " + percent_text(saved) + " less; to change: " : "the plan fits; to change: ";
-  return text + changes_text(launched.job, best.score.plan) + "\n";
+  const std::string change =
+      saved > 0 ? "the plan takes " + percent_text(saved) + " less; to change: " : "the plan fits; to change: ";
+  return text + sentence_text(change + changes_text(launched.job, best.score.plan));
 }
 
 }  // namespace plumb

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 
@@ -21,7 +22,17 @@ std::string stages_text(std::int32_t per_device) {
   return std::to_string(per_device) + (per_device == 1 ? " stage per device" : " stages per device");
 }
 
-std::string ticks_text(Ticks ticks, Timebase base) { return time_text(to_ns(ticks, base)); }
+/// Times of an order in the words of the answer.
+class OrderTimes {
+ public:
+  OrderTimes(Timebase base, TimeWords words) : base_(base), words_(words) {}
+
+  std::string operator()(Ticks ticks) const { return time_text(to_ns(ticks, base_), words_); }
+
+ private:
+  Timebase base_;
+  TimeWords words_;
+};
 
 /// How far the makespan is above its bound.
 std::string gap_text(const SearchedOrder& order) {
@@ -47,10 +58,10 @@ std::int32_t stages_per_device(const SearchedOrder& order) {
   return std::max(1, order.schedule.num_stages / order.schedule.num_devices);
 }
 
-std::string bound_text(const SearchedOrder& order) {
+std::string bound_text(const SearchedOrder& order, const OrderTimes& times) {
   if (order.bound == 0) return "not known";
-  return ticks_text(order.bound, order.timeline.base) + " for " + (has_halves(order.schedule) ? "split" : "whole") +
-         " backwards and " + stages_text(stages_per_device(order));
+  return times(order.bound) + " for " + (has_halves(order.schedule) ? "split" : "whole") + " backwards and " +
+         stages_text(stages_per_device(order));
 }
 
 /// The schedule that was started from, beside the best.
@@ -62,14 +73,14 @@ std::string as_given_text(const OrderSearchAnswer& answer) {
     return filled == orders.end() ? "does not fit" : "has open orders";
   }
   const double more = given->makespan_ns() / orders.front().makespan_ns() - 1;
-  return ticks_text(given->timeline.makespan, given->timeline.base) +
+  return OrderTimes(given->timeline.base, answer.times)(given->timeline.makespan) +
          (more > 0 ? ", " + percent_text(more) + " longer" : "");
 }
 
 /// "zb-v, 25.5 ms, 22.7 % shorter": beside the best that was found.
-std::string known_text(const SearchedOrder& known, const SearchedOrder& best) {
+std::string known_text(const SearchedOrder& known, const SearchedOrder& best, TimeWords words) {
   const double more = known.makespan_ns() / best.makespan_ns() - 1;
-  return known.name + ", " + ticks_text(known.timeline.makespan, known.timeline.base) +
+  return known.name + ", " + OrderTimes(known.timeline.base, words)(known.timeline.makespan) +
          (more > 0   ? ", " + percent_text(more) + " longer"
           : more < 0 ? ", " + percent_text(-more) + " shorter: another placement or other passes"
                      : "");
@@ -77,18 +88,21 @@ std::string known_text(const SearchedOrder& known, const SearchedOrder& best) {
 
 std::string best_text(const OrderSearchAnswer& answer) {
   const SearchedOrder& best = answer.found.orders.front();
-  const Timebase base = best.timeline.base;
+  const OrderTimes times(best.timeline.base, answer.times);
   TextTable table({{""}, {""}});
   table.add_row({"search", (answer.start.empty() ? "" : answer.start + ", ") + "p " + std::to_string(answer.devices) +
                                ", m " + std::to_string(answer.microbatches)});
   table.add_row({"costs", answer.costs});
+  if (answer.times == TimeWords::kUnits) {
+    table.add_row({"times", answer.costs.starts_with("F=1,") ? "in units of one forward" : "in units of the costs"});
+  }
   if (!answer.memory_limit.empty()) table.add_row({"memory limit", answer.memory_limit});
   table.add_row({"best order", best.name});
-  table.add_row({"makespan", ticks_text(best.timeline.makespan, base)});
-  table.add_row({"lower bound", bound_text(best)});
+  table.add_row({"makespan", times(best.timeline.makespan)});
+  table.add_row({"lower bound", bound_text(best, times)});
   table.add_row({"gap", gap_text(best)});
   const SearchedOrder* known = answer.best_of_catalogue();
-  if (known != nullptr) table.add_row({"best of the catalogue", known_text(*known, best)});
+  if (known != nullptr) table.add_row({"best of the catalogue", known_text(*known, best, answer.times)});
   if (!answer.start.empty()) {
     table.add_row({"as given", as_given_text(answer)});
     table.add_row({"effort", std::to_string(answer.found.nodes) + " nodes, " +
@@ -105,15 +119,40 @@ std::string best_text(const OrderSearchAnswer& answer) {
   return text.substr(text.find('\n') + 1);
 }
 
+/// In what `peak_text` counts.
+std::string peak_title(const OrderSearchAnswer& answer) {
+  const auto& devices = answer.found.orders.front().timeline.devices;
+  const bool bytes = std::ranges::any_of(devices, [](const auto& device) { return device.peak_memory_bytes > 0; });
+  return bytes ? "tensors" : answer.counts_stashes ? "microbatches" : "units";
+}
+
+/// "interleaved-zb v=8: 24.38 units, proved to be the shortest".
+std::string search_verdict(const OrderSearchAnswer& answer) {
+  const SearchedOrder& best = answer.found.orders.front();
+  const OrderTimes times(best.timeline.base, answer.times);
+  const std::string text =
+      best.name + ": " + times(best.timeline.makespan) + (answer.times == TimeWords::kUnits ? " units" : "");
+  if (best.bound == 0) return text + "; how much shorter another order could be is not known";
+  if (best.timeline.makespan <= best.bound) {
+    return text + "; no order of its stages is shorter (proved)";
+  }
+  return text + ", at most " + gap_text(best) + " longer than the shortest";
+}
+
 std::string orders_text(const OrderSearchAnswer& answer) {
-  TextTable table({{"order"}, {"from"}, {"makespan", '>'}, {"bound", '>'}, {"gap", '>'}, {"peak", '>'}});
+  TextTable table({{"order"},
+                   {"from"},
+                   {"makespan", '>'},
+                   {"bound", '>'},
+                   {"gap", '>'},
+                   {peak_title(answer), '>', "held at peak:"}});
   std::size_t listed = 0;
   for (const SearchedOrder& order : answer.found.orders) {
     if (listed++ == kMostListed) break;
-    const Timebase base = order.timeline.base;
+    const OrderTimes times(order.timeline.base, answer.times);
     table.add_row({order.name, std::string(kOriginNames[static_cast<std::size_t>(order.origin)]),
-                   ticks_text(order.timeline.makespan, base), order.bound == 0 ? "" : ticks_text(order.bound, base),
-                   gap_text(order), peak_text(order, answer.counts_stashes)});
+                   times(order.timeline.makespan), order.bound == 0 ? "" : times(order.bound), gap_text(order),
+                   peak_text(order, answer.counts_stashes)});
   }
   return table.to_string();
 }
@@ -133,15 +172,15 @@ std::string cuts_text(const OrderSearchAnswer& answer) {
                    {"makespan", '>'},
                    {"bound", '>'},
                    {"gap", '>'},
-                   {"best of the catalogue"},
-                   {"makespan", '>'}});
+                   {.title = "best of the catalogue", .spare = true},
+                   {.title = "makespan", .align = '>', .spare = true}});
   for (const auto& [stages, orders] : cuts) {
     const auto& [best, known] = orders;
-    const Timebase base = best->timeline.base;
-    table.add_row({std::to_string(stages), best->name, ticks_text(best->timeline.makespan, base),
-                   best->bound == 0 ? "" : ticks_text(best->bound, base), gap_text(*best),
+    const OrderTimes times(best->timeline.base, answer.times);
+    table.add_row({std::to_string(stages), best->name, times(best->timeline.makespan),
+                   best->bound == 0 ? "" : times(best->bound), gap_text(*best),
                    known == nullptr ? "none fits" : known->name,
-                   known == nullptr ? "" : ticks_text(known->timeline.makespan, base)});
+                   known == nullptr ? "" : times(known->timeline.makespan)});
   }
   return "\n" + table.to_string();
 }
@@ -157,14 +196,15 @@ std::string families_text(const OrderSearchAnswer& answer) {
       table.add_row({family.name, "", "", family.refused});
       continue;
     }
-    const Timebase base = family.base;
+    const OrderTimes times(family.base, answer.times);
     std::string periods;
     for (const SearchedPeriod& period : family.periods) {
-      periods += (periods.empty() ? "" : ", ") + ticks_text(period.period, base);
-      if (period.period > period.bound) periods += " (at least " + ticks_text(period.bound, base) + ")";
+      periods += (periods.empty() ? "" : ", ") + times(period.period);
+      if (period.period > period.bound) periods += " (at least " + times(period.bound) + ")";
     }
-    table.add_row({family.name, ticks_text(family.bound, base),
-                   ns_text(family.rate.per_microbatch() / static_cast<double>(base.ticks_per_ns)), periods});
+    table.add_row({family.name, times(family.bound),
+                   ns_text(family.rate.per_microbatch() / static_cast<double>(family.base.ticks_per_ns), answer.times),
+                   periods});
   }
   return table.to_string();
 }
@@ -183,7 +223,7 @@ std::string no_order_text(const OrderSearchAnswer& answer) {
 std::string order_search_text(const OrderSearchAnswer& answer) {
   const std::string families = answer.found.families.empty() ? "" : "\n" + families_text(answer);
   const std::string cuts = answer.start.empty() ? cuts_text(answer) : "";
-  return best_text(answer) + "\n" + orders_text(answer) + cuts + families;
+  return verdict_text(search_verdict(answer)) + best_text(answer) + "\n" + orders_text(answer) + cuts + families;
 }
 
 namespace {

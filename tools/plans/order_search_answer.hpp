@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/order_search/schedule_search.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 
@@ -16,6 +17,7 @@ struct OrderSearchAnswer {
   std::string start;            ///< the schedule that was started from; empty: none
   std::string costs;            ///< "F=1,B=2", "llama3-8b on h100"
   std::string memory_limit;     ///< as given; empty: none
+  TimeWords times{};            ///< how times are said
   bool counts_stashes = false;  ///< memory is counted in stashes of 1/p of the model
   /// The best of the catalogue for the same size, costs and memory, where a schedule was started from.
   std::optional<SearchedOrder> known{};
@@ -24,7 +26,7 @@ struct OrderSearchAnswer {
   const SearchedOrder* best_of_catalogue() const { return known ? &*known : found.best_of_catalogue(); }
 };
 
-/// The best order with its bound, the other orders, and the smallest periods.
+/// The best order with its bound, the other orders, and the smallest periods; without the command that comes next.
 std::string order_search_text(const OrderSearchAnswer& answer);
 
 /// `{"format": "plumbline-search", "version": 1, ...}`, without the documents of the orders.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,8 @@
 #include "tools/reports/report_html.hpp"
 #include "tools/reports/report_svg.hpp"
 #include "tools/tables/job_fit.hpp"
+#include "tools/tables/timeline_text.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"
@@ -195,39 +198,68 @@ std::string planners_table(const PlanAnswer& answer) {
   return table.to_string();
 }
 
-/// A row for every stage, of every copy that has a share of its own.
+/// Stages of one copy that are equal but for their place.
+struct EqualStages {
+  std::vector<std::int64_t> stages{};
+  std::set<std::int64_t> ranks{};
+  LayerRange layers{};  ///< of all of them, where they follow each other
+  std::size_t layers_each = 0;
+};
+
+/// "6 each, residual5 to residual64".
+std::string layers_text(const Network& network, const EqualStages& equal) {
+  const std::string& first = network.layers[equal.layers.begin].name;
+  const std::string& last = network.layers[equal.layers.end - 1].name;
+  const bool follows = equal.layers.end - equal.layers.begin == equal.stages.size() * equal.layers_each;
+  std::string text = std::to_string(equal.layers_each) + (equal.stages.size() > 1 ? " each" : "");
+  if (follows) text += ", " + first + (first == last ? "" : " to " + last);
+  return text;
+}
+
+/// A row for the equal stages of every copy that has a share of its own.
 std::string stages_table(const PlanQuestion& question, const SimulatedPlan& best) {
   const PipelinePlan& plan = best.score.plan;
-  std::vector<TextTable::Column> columns{{"stage", '>'}, {"pp rank", '>'},          {"device"}, {"layers"}, {"F", '>'},
-                                         {"B", '>'},     {"weights and state", '>'}};
+  std::vector<TextTable::Column> columns{
+      {"stage"}, {"pp rank"}, {"device"}, {"layers"}, {"F", '>'}, {"B", '>'}, {"weights and state", '>'}};
   if (!plan.shares.empty()) columns.insert(columns.begin(), {"microbatches", '>', "copy"});
   TextTable table(columns);
   const std::size_t of_one = plan.partition.num_stages();
-  const std::size_t stages = of_one * static_cast<std::size_t>(plan.copies());
   const std::size_t replicas = best.schedule.placement.size() / static_cast<std::size_t>(plan.copies());
-  for (std::size_t row = 0; row < std::min(stages, kMostStages); ++row) {
-    const std::size_t s = row % of_one;
-    const std::vector<DeviceId>& holders = best.schedule.placement[row / of_one * replicas][s];
-    const DeviceId device = holders.front();
-    const DeviceSpec& spec = best.stages.pipeline.devices[index(device)];
-    const LayerRange range = plan.partition.range(s);
-    const StageTimes& times = best.stages.costs.times[s];
-    const auto taken = [&](Ticks ticks) {
-      return time_text(std::llround(static_cast<double>(to_ns(ticks, best.stages.costs.base)) / spec.speed));
-    };
-    const std::string first = question.network.layers[range.begin].name;
-    const std::string last = question.network.layers[range.end - 1].name;
-    const std::int64_t held = best.stages.costs.memory.empty() ? 0 : held_bytes(best.stages.costs.memory[s]);
-    const std::string more = holders.size() > 1 ? " and " + std::to_string(holders.size() - 1) + " more" : "";
-    std::vector<std::string> cells{std::to_string(s), std::to_string(index(device)) + more,
-                                   spec.name,         first == last ? first : first + " to " + last,
-                                   taken(times.f),    taken(times.b),
-                                   bytes_text(held)};
-    if (!plan.shares.empty()) cells.insert(cells.begin(), s == 0 ? std::to_string(plan.shares[row / of_one]) : "");
-    table.add_row(std::move(cells));
+  for (std::size_t copy = 0; copy < static_cast<std::size_t>(plan.copies()); ++copy) {
+    std::vector<std::pair<std::vector<std::string>, EqualStages>> rows;
+    for (std::size_t s = 0; s < of_one; ++s) {
+      const std::vector<DeviceId>& holders = best.schedule.placement[copy * replicas][s];
+      const DeviceSpec& spec = best.stages.pipeline.devices[index(holders.front())];
+      const LayerRange range = plan.partition.range(s);
+      const StageTimes& times = best.stages.costs.times[s];
+      const auto taken = [&](Ticks ticks) {
+        return time_text(std::llround(static_cast<double>(to_ns(ticks, best.stages.costs.base)) / spec.speed));
+      };
+      const std::int64_t held = best.stages.costs.memory.empty() ? 0 : held_bytes(best.stages.costs.memory[s]);
+      const std::vector<std::string> cells{spec.name, taken(times.f), taken(times.b), bytes_text(held)};
+      const std::size_t layers = range.end - range.begin;
+      auto row = std::ranges::find_if(
+          rows, [&](const auto& known) { return known.first == cells && known.second.layers_each == layers; });
+      if (row == rows.end()) row = rows.insert(rows.end(), {cells, {.layers = range, .layers_each = layers}});
+      row->second.stages.push_back(static_cast<std::int64_t>(s));
+      row->second.layers.end = range.end;
+      for (const DeviceId holder : holders) row->second.ranks.insert(static_cast<std::int64_t>(index(holder)));
+    }
+    for (std::size_t at = 0; at < std::min(rows.size(), kMostStages); ++at) {
+      const auto& [cells, equal] = rows[at];
+      std::vector<std::string> row{ranges_text(equal.stages),
+                                   ranges_text({equal.ranks.begin(), equal.ranks.end()}),
+                                   cells[0],
+                                   layers_text(question.network, equal),
+                                   cells[1],
+                                   cells[2],
+                                   cells[3]};
+      if (!plan.shares.empty()) row.insert(row.begin(), at == 0 ? std::to_string(plan.shares[copy]) : "");
+      table.add_row(std::move(row));
+    }
+    if (rows.size() > kMostStages) table.add_row({"... " + std::to_string(rows.size() - kMostStages) + " more"});
   }
-  return table.to_string() +
-         (stages > kMostStages ? "... and " + std::to_string(stages - kMostStages) + " more stages\n" : "");
+  return table.to_string();
 }
 
 /// Degrees that all plans leave at 1 have no column.
@@ -241,6 +273,26 @@ std::vector<std::pair<const char*, std::int64_t Parallelism::*>> shown_degrees(c
   add("ep", &Parallelism::expert);
   degrees.emplace_back("dp", &Parallelism::data);
   return degrees;
+}
+
+/// A table without the columns in which all rows are alike, and without the price where it says what the step time
+/// does. Those that everybody looks for stay.
+std::string told_apart(std::vector<TextTable::Column> columns, std::vector<std::vector<std::string>> rows) {
+  constexpr std::array<std::string_view, 6> kKept{"pp", "dp", "schedule", "step time", "needed", ""};
+  const auto alike = [&](std::size_t i) {
+    return std::ranges::all_of(rows, [&](const auto& row) { return row[i] == rows.front()[i]; });
+  };
+  const bool same_devices = alike(0);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool kept = std::ranges::find(kKept, columns[i].title) != kKept.end();
+    const bool repeats = same_devices && columns[i].above == "device-seconds";
+    if (!repeats && (kept || rows.size() < 2 || !alike(i))) continue;
+    for (auto& row : rows) row[i] = "-";
+  }
+  TextTable table(std::move(columns));
+  for (auto& row : rows) table.add_row(std::move(row));
+  table.leave_out_empty_columns();
+  return table.to_string();
 }
 
 std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPlan>& plans, std::size_t most) {
@@ -268,7 +320,7 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
   const bool shared = std::ranges::any_of(plans, [](const ScoredPlan& each) { return !each.plan.shares.empty(); });
   if (shared) columns.push_back({"of copies", '<', "shares"});
   if (stale) columns.push_back({"of the weights", '>', "age"});
-  TextTable table(columns);
+  std::vector<std::vector<std::string>> rows;
   for (std::size_t at = 0; at < std::min(plans.size(), most); ++at) {
     const ScoredPlan& score = plans[at];
     const PipelinePlan& plan = score.plan;
@@ -288,28 +340,9 @@ std::string plans_table(const PlanQuestion& question, const std::vector<ScoredPl
     row.push_back(plan_systems_text(question, plan));
     if (shared) row.push_back(plan.shares.empty() ? "" : shares_text(plan));
     if (stale) row.push_back(ages_text(delays[at], &StageDelays::forward));
-    table.add_row(std::move(row));
+    rows.push_back(std::move(row));
   }
-  return table.to_string();
-}
-
-std::string commands(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file) {
-  const PipelinePlan& plan = best.score.plan;
-  const PlanCommand command = simulate_command(question, best, file);
-  const bool document = command.text.find(" " + shell_word(file.path) + " ") != std::string::npos;
-  std::string text =
-      "\nnext" +
-      std::string(document && !file.written ? " (write the schedule with -o " + shell_word(file.path) + " first)"
-                                            : "") +
-      ":\n";
-  text += "  " + (command.refused.empty() ? command.text : "no simulation: " + command.refused) + "\n";
-  if (plan.parallelism.devices_per_stage() == 1 && !is_profiled(question.network)) {
-    text += "  plumbline train " + shell_word(file.path) + " --network " + shell_word(question.network_name) +
-            " --partition " + to_string(plan.partition) + " --samples " +
-            std::to_string(plan.parallelism.microbatch_size) +
-            (file.written ? "" : "  # -o " + shell_word(file.path) + " writes it") + "\n";
-  }
-  return text;
+  return told_apart(std::move(columns), std::move(rows));
 }
 
 }  // namespace
@@ -364,8 +397,27 @@ std::string cost_line(const PlanQuestion& question, const ScoredPlan& score) {
   return cost_text(score, question) + " " + cost_title(question);
 }
 
-std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
-                             const PlanFile& file) {
+std::string plan_verdict(const PlanQuestion& question, const ScoredPlan& best) {
+  const double seconds = static_cast<double>(best.step_ns) * 1e-9;
+  const MemoryNeed need = plan_need(question, best);
+  const std::string memory = need.verdict() == MemoryVerdict::kUnknown
+                                 ? "needs " + bytes_text(need.needed_bytes)
+                                 : std::string(verdict_word(need.verdict())) + " (" + bytes_text(need.needed_bytes) +
+                                       " of " + bytes_text(need.limit_bytes) + ")";
+  return "best plan: " + time_text(best.step_ns) + " a step, " +
+         number_text(std::round(static_cast<double>(question.tokens()) / seconds)) + " " +
+         std::string(question.unit()) + "/s, " + memory;
+}
+
+std::string plan_next(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file,
+                      const std::string& asked) {
+  const PlanCommand command = simulate_command(question, best, file);
+  if (!command.refused.empty()) return "\n" + sentence_text("No command simulates this plan: " + command.refused);
+  const bool document = command.text.find(" " + shell_word(file.path) + " ") != std::string::npos;
+  return next_text(document && !file.written ? asked + " -o " + shell_word(file.path) : command.text);
+}
+
+std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best) {
   std::string text = figures(question, answer, best) + "\n" + stages_table(question, best);
   if (answer.best.size() > 1) {
     text += "\nbest plan of each kind\n" + plans_table(question, answer.best, answer.best.size());
@@ -379,7 +431,7 @@ std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& ans
     }
   }
   if (!answer.planner_ns.empty()) text += "\nplans of published planners\n" + planners_table(answer);
-  return text + commands(question, best, file);
+  return text;
 }
 
 std::string nothing_fits_text(const PlanAnswer& answer) {
@@ -477,17 +529,6 @@ std::string plan_guide(const PlanQuestion& question, const SimulatedPlan& best, 
 
 namespace {
 
-constexpr std::array<std::string_view, kIdleCauseCount> kCauseTexts{"filling the pipeline",
-                                                                    "draining the pipeline",
-                                                                    "waiting for other devices",
-                                                                    "link latency",
-                                                                    "link bandwidth",
-                                                                    "links that are busy",
-                                                                    "collectives and updates",
-                                                                    "copies to and from other memory",
-                                                                    "the runtime",
-                                                                    "devices of which nothing is known"};
-
 /// Mean over devices that do something, in nanoseconds of one update.
 template <class Figure>
 double mean(const Timeline& timeline, Figure figure) {
@@ -512,7 +553,7 @@ std::string why_slower(const Timeline& best, const Timeline& other) {
   add([](const DeviceSummary& device) { return device.useful; }, "computing");
   add([](const DeviceSummary& device) { return device.busy - device.useful; }, "recomputing");
   for (std::size_t cause = 0; cause < kIdleCauseCount; ++cause) {
-    add([&](const DeviceSummary& device) { return device.idle_causes[cause]; }, kCauseTexts[cause]);
+    add([&](const DeviceSummary& device) { return device.idle_causes[cause]; }, kIdleCauseTexts[cause]);
   }
   std::stable_sort(terms.begin(), terms.end(),
                    [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });

@@ -26,9 +26,16 @@ std::string cost_line(const PlanQuestion& question, const ScoredPlan& score);
 /// synchronous schedule.
 std::string staleness_line(const PlanQuestion& question, const PipelinePlan& plan);
 
-/// The best plan in words, its stages, the best few side by side, the Pareto-optimal plans, and the next commands.
-std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best,
-                             const PlanFile& file);
+/// "best plan: 6.682 s a step, 78462 tokens/s, fits (63.34 GiB of 79.11 GiB)".
+std::string plan_verdict(const PlanQuestion& question, const ScoredPlan& best);
+
+/// The best plan in words, its stages, the best few side by side, and the Pareto-optimal plans.
+std::string plan_answer_text(const PlanQuestion& question, const PlanAnswer& answer, const SimulatedPlan& best);
+
+/// The last lines: the command that simulates the best plan again; where its schedule is not written yet, `asked`, the
+/// command that the plan answers, with the file to write.
+std::string plan_next(const PlanQuestion& question, const SimulatedPlan& best, const PlanFile& file,
+                      const std::string& asked);
 
 /// Said when nothing fits: the closest plan, and by how many bytes it exceeds the memory of which device.
 std::string nothing_fits_text(const PlanAnswer& answer);

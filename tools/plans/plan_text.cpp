@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/options_json.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
@@ -101,7 +102,11 @@ std::string option_words(const Planner& planner) {
 }  // namespace
 
 std::string planners_text() {
-  TextTable table({{"method"}, {"year", '>'}, {"minimises"}, {"options"}, {"paper"}});
+  TextTable table({{"method"},
+                   {"year", '>'},
+                   {"minimises"},
+                   {.title = "options", .spare = true},
+                   {.title = "paper", .spare = true}});
   for (const Planner& planner : planners()) {
     table.add_row({std::string(planner.name), std::to_string(planner.year), std::string(planner.minimises),
                    option_words(planner), std::string(planner.paper)});
@@ -109,8 +114,10 @@ std::string planners_text() {
   std::string text = table.to_string();
   for (const Planner& planner : planners()) {
     if (planner.uncertain.empty() && planner.options.empty()) continue;
-    text += "\n" + std::string(planner.name) + ":" + (planner.uncertain.empty() ? "" : " ") +
-            std::string(planner.uncertain) + "\n" + options_text(planner.options);
+    text += "\n" +
+            sentence_text(std::string(planner.name) + ":" + (planner.uncertain.empty() ? "" : " ") +
+                          std::string(planner.uncertain)) +
+            lines_within_terminal(options_text(planner.options));
   }
   return text;
 }

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "models/ground/error.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/plan_runtimes.hpp"
 #include "tools/options/run_options.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"
@@ -44,7 +46,36 @@ double slowness_of(const SweepResult& result) {
 
 std::string memory_text(const SweepFigures& figures) {
   if (memory_bytes(figures) > 0) return bytes_text(memory_bytes(figures));
-  return number_text(figures.peak_device_stashes) + (figures.peak_device_stashes == 1 ? " stash" : " stashes");
+  return number_text(figures.peak_device_stashes);
+}
+
+bool has_bytes(const std::vector<SweepResult>& results) {
+  return std::ranges::any_of(
+      results, [](const SweepResult& each) { return each.figures && each.figures->peak_memory_bytes > 0; });
+}
+
+/// Bytes, or what the others hold, in the field's unit.
+TextTable::Column memory_column(const std::vector<SweepResult>& results) {
+  if (has_bytes(results)) return {"memory", '>', "peak"};
+  return {"microbatches", '>', "held at peak:"};
+}
+
+bool has_jobs(const std::vector<SweepResult>& results) {
+  return std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
+}
+
+std::string spread_of(const SweepResult& result) {
+  return result.point.job.any() ? result.point.job.text() : result.point.cost;
+}
+
+std::string kind_of(const SweepResult& result) { return std::string(result.semantics); }
+
+/// Shown only where points differ in it.
+std::string if_unlike(const std::vector<SweepResult>& results, const SweepResult& shown,
+                      std::string (*text)(const SweepResult& each)) {
+  const std::string first = text(results.front());
+  const bool alike = std::ranges::all_of(results, [&](const SweepResult& each) { return text(each) == first; });
+  return alike ? "-" : text(shown);
 }
 
 }  // namespace
@@ -82,17 +113,16 @@ bool have_equal_work(const std::vector<SweepResult>& results) {
 }
 
 std::string pareto_table(const std::vector<SweepResult>& results) {
-  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
   const bool equal = have_equal_work(results);
   TextTable table({{"p", '>'},
                    {"m", '>'},
-                   {jobs ? "job" : "cost"},
+                   {has_jobs(results) ? "job" : "cost"},
                    {"updates"},
                    {"schedule"},
                    {"v", '>'},
                    {"work", '>'},
                    {"limit", '>'},
-                   {"peak memory", '>'},
+                   memory_column(results),
                    {"bubble", '>'},
                    {"step time", '>'},
                    {"runs in"}});
@@ -101,12 +131,12 @@ std::string pareto_table(const std::vector<SweepResult>& results) {
     const SweepPoint& point = result.point;
     const SweepFigures& figures = *result.figures;
     table.add_row({std::to_string(point.params.num_devices), std::to_string(point.params.num_microbatches),
-                   jobs ? point.job.text() : (point.cost.empty() ? "-" : point.cost), std::string(result.semantics),
-                   point.schedule, std::to_string(point.params.chunks),
-                   equal ? "-" : time_text(result.work.numerator / result.work.denominator),
+                   if_unlike(results, result, spread_of), if_unlike(results, result, kind_of), point.schedule,
+                   std::to_string(point.params.chunks),
+                   equal ? "-" : time_text(result.work.numerator / result.work.denominator, time_words(point.cost)),
                    point.memory_limit.empty() ? "-" : point.memory_limit, memory_text(figures),
                    fixed_text(100 * figures.bubble_fraction, 2) + " %",
-                   time_text(static_cast<std::int64_t>(figures.step_time_ns)), runs_in(point.schedule)});
+                   ns_text(figures.step_time_ns, time_words(point.cost)), runs_in(point.schedule)});
   };
   for (const std::vector<std::size_t>& front : pareto_fronts(results)) std::ranges::for_each(front, add);
   table.leave_out_empty_columns();
@@ -149,7 +179,8 @@ constexpr std::string_view kSweepHeader =
     "peak_memory_bytes,needed_bytes,makespan_ns_p5,makespan_ns_p95,bubble_fraction_p5,bubble_fraction_p95,fits,verdict,"
     "error,semantics\n";
 
-std::string interval_text(double value, const std::optional<Interval>& interval, std::string (*text)(double)) {
+template <class Text>
+std::string interval_text(double value, const std::optional<Interval>& interval, const Text& text) {
   return interval ? text(value) + " (" + text(interval->low) + " - " + text(interval->high) + ")" : text(value);
 }
 
@@ -164,35 +195,31 @@ std::string sweep_title(const SweepPoint& point) {
 }
 
 std::string sweep_table(const std::vector<SweepResult>& results) {
-  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
   const bool limits = has_several_limits(results);
-  std::vector<TextTable::Column> columns{{"schedule"}, {"p", '>'}, {"m", '>'}, {"v", '>'}, {jobs ? "job" : "cost"}};
+  const bool repeated = std::ranges::any_of(
+      results, [](const SweepResult& each) { return each.figures && each.figures->makespan_interval_ns; });
+  std::vector<TextTable::Column> columns{
+      {"schedule"}, {"p", '>'}, {"m", '>'}, {"v", '>'}, {has_jobs(results) ? "job" : "cost"}};
   if (limits) columns.push_back({"limit", '>'});
-  columns.insert(columns.end(), {{"makespan", '>'},
-                                 {"step time", '>'},
-                                 {"bubble", '>'},
-                                 {"utilization", '>'},
-                                 {"peak stashes", '>'},
-                                 {"peak memory", '>'},
-                                 {"remark"}});
+  if (repeated) columns.push_back({"makespan", '>'});
+  columns.insert(columns.end(), {{"step time", '>'}, {"bubble", '>'}, memory_column(results), {"remark"}});
   TextTable table(columns);
   for (const SweepResult& result : results) {
     const SweepPoint& point = result.point;
     std::vector<std::string> cells{point.schedule, std::to_string(point.params.num_devices),
                                    std::to_string(point.params.num_microbatches), std::to_string(point.params.chunks),
-                                   jobs ? point.job.text() : (point.cost.empty() ? "-" : point.cost)};
+                                   if_unlike(results, result, spread_of)};
     if (limits) cells.push_back(point.memory_limit);
     if (!result.figures) {
       cells.resize(columns.size() - 1, "-");
       cells.push_back(result.error);
     } else {
       const SweepFigures& figures = *result.figures;
-      cells.push_back(interval_text(figures.makespan_ns, figures.makespan_interval_ns, ns_text));
-      cells.push_back(ns_text(figures.step_time_ns));
+      const auto time = [&](double ns) { return ns_text(ns, time_words(point.cost)); };
+      if (repeated) cells.push_back(interval_text(figures.makespan_ns, figures.makespan_interval_ns, time));
+      cells.push_back(time(figures.step_time_ns));
       cells.push_back(interval_text(figures.bubble_fraction, figures.bubble_interval, share_text));
-      cells.push_back(share_text(figures.utilization));
-      cells.push_back(number_text(figures.peak_device_stashes));
-      cells.push_back(memory_bytes(figures) > 0 ? bytes_text(memory_bytes(figures)) : "-");
+      cells.push_back(memory_text(figures));
       if (result.verdict > MemoryVerdict::kFits) cells.emplace_back(verdict_word(result.verdict));
     }
     table.add_row(std::move(cells));
@@ -265,30 +292,49 @@ void check_sweep(const std::vector<SweepResult>& results) {
   if (std::ranges::any_of(results, &SweepResult::decided_without_contention)) note_order_without_contention();
 }
 
+std::optional<std::size_t> best_point(const std::vector<SweepResult>& results) {
+  const auto fronts = pareto_fronts(results);
+  return fronts.empty() ? std::nullopt : std::optional(fronts.front().back());
+}
+
+namespace {
+
+/// "best: zb-v p=4 m=8: 25.5 units a step, bubble 5.9 %, 4 microbatches held".
+std::string sweep_verdict(const std::vector<SweepResult>& results) {
+  const std::optional<std::size_t> best = best_point(results);
+  if (!best) return "nothing fits in memory";
+  const SweepResult& result = results[*best];
+  const SweepFigures& figures = *result.figures;
+  const TimeWords words = time_words(result.point.cost);
+  const std::string unit = words == TimeWords::kUnits ? " units" : "";
+  return "best: " + sweep_title(result.point) + ": " + ns_text(figures.step_time_ns, words) + unit +
+         " a step, bubble " + percent_text(figures.bubble_fraction) + ", " + memory_text(figures) +
+         (memory_bytes(figures) > 0 ? " a device" : " microbatches held");
+}
+
+}  // namespace
+
 std::string sweep_text(const std::vector<SweepResult>& results) {
   constexpr std::size_t kMostRows = 60;
-  std::string text;
+  std::string text = verdict_text(sweep_verdict(results));
   if (!have_equal_work(results)) {
-    text =
-        "These schedules do unequal work (costs per stage, or of a head that only some have):\n"
-        "the best choices compare only those that do the same.\n\n";
+    text += sentence_text(
+                "These schedules do unequal work (costs per stage, or of a head that only some have). The best choices "
+                "compare only schedules that do the same.") +
+            "\n";
   }
   text += results.size() <= kMostRows ? sweep_table(results)
                                       : std::to_string(results.size()) + " simulations; --csv FILE has them all\n";
-  const bool jobs = std::ranges::any_of(results, [](const SweepResult& result) { return result.point.job.any(); });
-  const bool fits = std::ranges::any_of(results, [](const SweepResult& each) { return each.figures && each.fits; });
-  if (results.size() > 1 && fits) {
-    text += std::string("\nbest choices, from least memory to ") + (jobs ? "shortest step\n" : "least bubble\n") +
-            pareto_table(results);
+  if (results.size() > 1 && best_point(results)) {
+    text += std::string("\nbest choices, from least memory to ") +
+            (has_jobs(results) ? "shortest step\n" : "least bubble\n") + pareto_table(results);
   }
-  const bool counted = std::ranges::any_of(
-      results, [](const SweepResult& each) { return each.figures && each.figures->peak_memory_bytes == 0; });
-  if (counted) {
-    text +=
-        "\nstash: what a device keeps of one microbatch for 1/p of the network, from its forward to its backward\n"
-        "       (with --memory: a unit of that)\n";
+  if (!has_bytes(results)) {
+    text += "\n" + sentence_text(
+                       "A microbatch is held from its forward to its backward. It counts 1 for a device's share of the "
+                       "network; --memory says otherwise.");
   }
-  if (!results.front().stands_on.empty()) text += "\n" + results.front().stands_on + "\n";
+  if (!results.front().stands_on.empty()) text += "\n" + sentence_text(results.front().stands_on);
   return text;
 }
 

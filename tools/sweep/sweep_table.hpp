@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,11 @@ std::string sweep_csv_row(const SweepResult& result);
 /// Throws `Error` with the first reason where no point could be simulated; notes what the results do not show.
 void check_sweep(const std::vector<SweepResult>& results);
 
-/// Every point where that can be read, the choices among them, and what their times stand on.
+/// The index of the point to recommend: of the first problem the one with the least bubble, of jobs the shortest step;
+/// none where nothing fits.
+std::optional<std::size_t> best_point(const std::vector<SweepResult>& results);
+
+/// What that point gets, the choices, every point where that can be read, and what their times stand on.
 std::string sweep_text(const std::vector<SweepResult>& results);
 
 /// Bubble (of jobs: step time) against peak memory, a dot per point that has figures, a colour per schedule, and a line

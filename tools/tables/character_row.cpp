@@ -33,11 +33,11 @@ void CharacterRow::write(std::size_t begin, std::string_view text, Op op) {
   }
 }
 
-std::string CharacterRow::to_string(bool colour) const {
-  if (!colour) return text_;
+std::string CharacterRow::to_string(bool colour, std::size_t begin, std::size_t end) const {
+  if (!colour) return text_.substr(begin, end - begin);
   std::string out;
   int current = kNone;
-  for (std::size_t i = 0; i < text_.size(); ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     if (ops_[i] != current) {
       if (current != kNone) out += kPlain;
       if (ops_[i] != kNone) out += colour_of(static_cast<Op>(ops_[i]));

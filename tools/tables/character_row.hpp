@@ -16,8 +16,9 @@ class CharacterRow {
 
   /// What stands beyond the end is left out.
   void write(std::size_t begin, std::string_view text, Op op);
-  /// With ANSI colours by op, or without.
-  std::string to_string(bool colour) const;
+  /// The characters from `begin` to `end`, with ANSI colours by op or without.
+  std::string to_string(bool colour, std::size_t begin, std::size_t end) const;
+  std::string to_string(bool colour) const { return to_string(colour, 0, text_.size()); }
 
  private:
   static constexpr int kNone = -1;

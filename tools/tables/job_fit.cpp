@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/quantity_text.hpp"
 #include "tools/terminal/text_table.hpp"
 #include "tools/terminal/words.hpp"
@@ -73,7 +74,8 @@ std::string fit_text(const Timeline& timeline, const KernelRates& rates) {
     table.add_row({with_spaces(part.name), bytes_text(part.bytes)});
   }
   table.add_row({"total", bytes_text(need.need.needed_bytes)});
-  return table.to_string() + "largest: " + largest_text(timeline.devices[fullest]) + "\n" + need_text(need.need) + "\n";
+  return table.to_string() + sentence_text("largest: " + largest_text(timeline.devices[fullest])) +
+         sentence_text(need_text(need.need));
 }
 
 namespace {

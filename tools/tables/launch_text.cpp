@@ -6,6 +6,7 @@
 
 #include "models/jobs/layer_recompute.hpp"
 #include "models/kernels/matrix_format.hpp"
+#include "tools/terminal/answer_lines.hpp"
 #include "tools/terminal/text_table.hpp"
 
 namespace plumb {
@@ -36,10 +37,11 @@ std::string degrees_text(const LaunchJob& job) {
 std::string launch_first_text(const LaunchJob& job) {
   std::string text;
   if (job.batch_assumed) {
-    text += "assumed: the batch, one microbatch of every data-parallel rank: the file says none (-m N is another)\n";
+    text += sentence_text(
+        "assumed: the batch, one microbatch of every data-parallel rank: the file says none (-m N is another)");
   }
   for (const LaunchNote& note : job.notes) {
-    if (note.kind == Note::kDecides) text += "assumed: " + note.text + "\n";
+    if (note.kind == Note::kDecides) text += sentence_text("assumed: " + note.text);
   }
   return text;
 }

@@ -16,6 +16,8 @@
 namespace plumb {
 namespace {
 
+constexpr std::size_t kMostBandRows = 24;  ///< of a drawing in several bands
+
 /// An action, or two at once, as it is drawn.
 struct Box {
   Ticks start = 0;
@@ -157,18 +159,59 @@ TimeColumns time_columns_of(const std::vector<std::vector<Box>>& devices, Ticks 
   return cells.columns.back() <= columns || as_short ? cells : stretched;
 }
 
-/// "0" at the left and the end at the right, below the rows; where they were cut, what would show the rest.
-std::string axis(const std::string& margin, const Timeline& timeline, const TimeColumns& scale, std::size_t width) {
-  const std::string all = time_text(to_ns(timeline.makespan, timeline.base));
-  const std::size_t needed = scale.columns.back();
+/// What of a drawing stands in the same rows: moments and their columns.
+struct Band {
+  std::size_t first = 0;  ///< index of the moment at the left
+  std::size_t last = 0;   ///< of that at the right
+};
+
+/// The drawing in bands of at most `width` columns. They end where something begins or ends, not within a label. One
+/// band where more rows than `most_rows` would be drawn, or a box is wider than a band.
+std::vector<Band> bands_of(const std::vector<std::vector<Box>>& devices, const TimeColumns& scale, std::size_t width,
+                           std::size_t most_rows) {
+  const std::size_t end = scale.times.size() - 1;
+  std::vector<bool> in_label(end + 1);
+  for (const auto& boxes : devices) {
+    for (const Box& box : boxes) {
+      const std::size_t begin = scale.column(box.start);
+      for (auto at = std::ranges::upper_bound(scale.times, box.start) - scale.times.begin();
+           static_cast<std::size_t>(at) < end && scale.columns[static_cast<std::size_t>(at)] < begin + box.label.size();
+           ++at) {
+        in_label[static_cast<std::size_t>(at)] = true;
+      }
+    }
+  }
+  std::vector<Band> bands;
+  for (std::size_t first = 0; first < end;) {
+    std::size_t last = first;
+    for (std::size_t at = first + 1; at <= end && scale.columns[at] <= scale.columns[first] + width; ++at) {
+      if (!in_label[at]) last = at;
+    }
+    bands.push_back({first, last});
+    if (last == first || bands.size() * devices.size() > most_rows) return {{0, end}};
+    first = last;
+  }
+  return bands;
+}
+
+/// The time at the left and that at the right, below the rows; where they were cut, what would show the rest.
+std::string axis(const std::string& margin, const Timeline& timeline, const TimeColumns& scale, const Band& band,
+                 const TextTimelineOptions& options) {
+  const auto text_of = [&](std::size_t moment) {
+    return time_text(to_ns(scale.times[moment], timeline.base), options.times);
+  };
+  const std::string begin = band.first == 0 ? "0" : text_of(band.first);
+  const std::string end = text_of(band.last);
+  const std::size_t needed = scale.columns[band.last] - scale.columns[band.first];
+  const std::size_t width = static_cast<std::size_t>(options.columns) - margin.size() - 2;
   if (needed <= width) {
-    const std::size_t used = display_width(all) + 1;
-    return margin + "0" + std::string(needed > used ? needed - used : 1, ' ') + all + '\n';
+    const std::size_t used = display_width(end) + display_width(begin);
+    return margin + begin + std::string(needed > used ? needed - used : 1, ' ') + end + '\n';
   }
   std::size_t last = 0;
-  while (scale.columns[last + 1] <= width) ++last;
-  return margin + "0" + std::string(4, ' ') + "cut at " + time_text(to_ns(scale.times[last], timeline.base)) + " of " +
-         all + "; all of it takes " + std::to_string(margin.size() + needed + 2) + " columns\n";
+  while (scale.columns[last + 1] < width) ++last;
+  return margin + "0" + std::string(4, ' ') + "cut at " + text_of(last) + " of " + end + "; all of it takes " +
+         std::to_string(margin.size() + needed + 2) + " columns\n";
 }
 
 std::string device_name(std::size_t device, std::size_t digits) {
@@ -193,16 +236,24 @@ std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& o
   const std::string margin(device_name(0, digits).size(), ' ');
   const std::size_t available = static_cast<std::size_t>(options.columns) - margin.size() - 2;
   const TimeColumns scale = time_columns_of(devices, timeline.makespan, available);
-  const std::size_t needed = scale.columns.back();
   std::string text;
-  for (std::size_t d = 0; d < drawn; ++d) {
-    text += device_name(d, digits) + draw_row(devices[d], scale, std::min(needed, available)).to_string(options.colour);
-    text += needed <= available ? "|\n" : "...\n";
+  for (const Band& band : bands_of(devices, scale, available, kMostBandRows)) {
+    const std::size_t begin = scale.columns[band.first];
+    const bool cut = scale.columns[band.last] - begin > available;
+    const std::size_t end = cut ? begin + available - 1 : scale.columns[band.last];
+    if (!text.empty()) text += "\n";
+    for (std::size_t d = 0; d < drawn; ++d) {
+      std::string row = device_name(d, digits) + draw_row(devices[d], scale, end).to_string(options.colour, begin, end);
+      const bool whole = band.last + 1 == scale.times.size();
+      if (!whole) row.erase(row.find_last_not_of(' ') + 1);
+      text += row + (cut ? "...\n" : whole ? "|\n" : "\n");
+    }
+    if (drawn < timeline.devices.size()) {
+      text += "... and " + std::to_string(timeline.devices.size() - drawn) + " more devices\n";
+    }
+    text += axis(margin, timeline, scale, band, options);
   }
-  if (drawn < timeline.devices.size()) {
-    text += "... and " + std::to_string(timeline.devices.size() - drawn) + " more devices\n";
-  }
-  return text + axis(margin, timeline, scale, available);
+  return text;
 }
 
 }  // namespace plumb

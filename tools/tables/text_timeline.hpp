@@ -3,6 +3,7 @@
 #include <string>
 
 #include "sim/timeline/timeline.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 
@@ -10,6 +11,7 @@ struct TextTimelineOptions {
   int columns = 100;      ///< of the terminal
   int most_devices = 32;  ///< further devices are counted, not drawn
   bool colour = false;    ///< ANSI colours by op
+  TimeWords times{};      ///< how the axis is told
 };
 
 /// The compute lanes of `timeline` drawn in characters, one row per device.
@@ -23,8 +25,8 @@ struct TextTimelineOptions {
 ///
 ///   d0 | F0 F1              B0==== B1==== |
 ///
-/// What does not fit into the columns is cut at the right, and the last line says how much. A whole drawing is read
-/// back by `schedule_from_text`. `timeline` must have spans.
+/// What does not fit into the columns stands below, in up to 24 rows; more is cut at the right, and the last line says
+/// how much. A whole drawing is read back by `schedule_from_text`. `timeline` must have spans.
 std::string text_timeline(const Timeline& timeline, const TextTimelineOptions& options = {});
 
 /// Whether `text_timeline` draws all of it in cells in so many columns.

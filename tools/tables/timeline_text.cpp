@@ -20,15 +20,17 @@ namespace {
 constexpr std::size_t kMostDevicesShown = 32;
 constexpr std::size_t kMostTensors = 12;
 
-std::string time_of(Ticks ticks, const Timeline& timeline) { return time_text(to_ns(ticks, timeline.base)); }
+std::string time_of(Ticks ticks, const Timeline& timeline, TimeWords words) {
+  return time_text(to_ns(ticks, timeline.base), words);
+}
 
 void add_rate(TextTable& table, const char* name, const std::optional<double>& rate, const char* unit) {
   if (rate) table.add_row({name, number_text(*rate) + " " + unit});
 }
 
 /// "longest device span 126 ms, proved at least 125 ms (gap 0.8 %)"
-std::string search_text(const SearchedSpan& search, const Timeline& timeline) {
-  std::string span = "longest device span " + time_of(search.found, timeline);
+std::string search_text(const SearchedSpan& search, const Timeline& timeline, TimeWords words) {
+  std::string span = "longest device span " + time_of(search.found, timeline, words);
   if (timeline.updates > 1) {
     span += " of one update";
   } else if (search.found != timeline.longest_device_span) {
@@ -36,21 +38,7 @@ std::string search_text(const SearchedSpan& search, const Timeline& timeline) {
   }
   if (search.found == search.bound) return span + ", proved to be the shortest";
   const double gap = static_cast<double>(search.found) / static_cast<double>(std::max<Ticks>(1, search.bound)) - 1;
-  return span + ", proved at least " + time_of(search.bound, timeline) + " (gap " + share_text(gap) + ")";
-}
-
-/// "0-3, 7": runs of neighbours joined.
-std::string ranges_text(const std::vector<std::int64_t>& sorted) {
-  std::string text;
-  for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t last = i;
-    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(sorted[i]);
-    if (last > i) text += "-" + std::to_string(sorted[last]);
-    i = last + 1;
-  }
-  return text;
+  return span + ", proved at least " + time_of(search.bound, timeline, words) + " (gap " + share_text(gap) + ")";
 }
 
 std::int64_t total_bytes(const PeakTensor& tensor) {
@@ -71,8 +59,8 @@ std::string send_buffers_text(const SendBuffers& buffers) {
 /// Says of an asynchronous run whether its figures are those of whole steady periods, unlike the bubble fraction.
 std::string steady_text(const Timeline& timeline) { return timeline.steady ? " in the steady state" : ""; }
 
-std::string step_time_text(const Timeline& timeline) {
-  const std::string step = time_of(timeline.step_time, timeline);
+std::string step_time_text(const Timeline& timeline, TimeWords words) {
+  const std::string step = time_of(timeline.step_time, timeline, words);
   if (!timeline.asynchronous || timeline.steady) return step + steady_text(timeline);
   return step + ", a share of the makespan, because no steady state is reached: simulate more with --updates";
 }
@@ -81,20 +69,53 @@ std::string more_devices(std::size_t all) {
   return all > kMostDevicesShown ? "... and " + std::to_string(all - kMostDevicesShown) + " more devices\n" : "";
 }
 
+/// Whether the utilization says more than the bubble: updates overlap, or some work is done twice.
+bool is_other_than_bubble(const Timeline& timeline) {
+  return std::abs(timeline.utilization - (1 - timeline.bubble_fraction)) > 1e-6;
+}
+
+/// What devices wait for most; empty where they never do.
+std::string_view main_cause(const Timeline& timeline) {
+  std::array<Ticks, kIdleCauseCount> sums{};
+  for (const DeviceSummary& device : timeline.devices) {
+    for (std::size_t c = 0; c < kIdleCauseCount; ++c) sums[c] += device.idle_causes[c];
+  }
+  const auto most = std::ranges::max_element(sums);
+  return *most == 0 ? "" : kIdleCauseTexts[static_cast<std::size_t>(most - sums.begin())];
+}
+
 }  // namespace
 
-std::string figures_text(const Timeline& timeline) {
+std::string step_verdict(const Timeline& timeline, TimeWords words) {
+  std::string text = timeline.schedule + ": " + time_of(timeline.step_time, timeline, words) +
+                     (words == TimeWords::kUnits ? " units a step" : " a step");
+  if (timeline.tokens_per_s) text += ", " + number_text(std::round(*timeline.tokens_per_s)) + " tokens/s";
+  if (timeline.steady) return text + "; bubble " + percent_text(1 - timeline.utilization) + " in the steady state";
+  return text + "; bubble " + percent_text(timeline.bubble_fraction);
+}
+
+std::string cause_verdict(const Timeline& timeline) {
+  const std::string_view cause = main_cause(timeline);
+  return timeline.steady || cause.empty() ? "" : ", mostly " + std::string(cause);
+}
+
+std::string figures_text(const Timeline& timeline, TimeWords words) {
   TextTable table({{timeline.schedule}, {timeline.kind == Timeline::Kind::kMeasured ? "measured" : "simulated"}});
   table.add_row({timeline.kind == Timeline::Kind::kMeasured ? "machine" : "costs", timeline.machine});
+  if (words == TimeWords::kUnits) {
+    const bool is_forward = timeline.machine.starts_with("F=1,");
+    table.add_row({"times", is_forward ? "in units of one forward" : "in units of the costs"});
+  }
   table.add_row({"devices", std::to_string(timeline.devices.size())});
   table.add_row({"microbatches", std::to_string(timeline.num_microbatches) + " in " + std::to_string(timeline.updates) +
                                      (timeline.updates == 1 ? " update" : " updates")});
-  table.add_row({"makespan", time_of(timeline.makespan, timeline)});
-  table.add_row({"step time", step_time_text(timeline)});
-  table.add_row({"bubble fraction", share_text(timeline.bubble_fraction)});
-  table.add_row({"bubble rate", share_text(timeline.bubble_rate)});
-  table.add_row({"utilization", share_text(timeline.utilization) + steady_text(timeline)});
-  if (timeline.search) table.add_row({"searched order", search_text(*timeline.search, timeline)});
+  if (timeline.makespan != timeline.step_time) table.add_row({"makespan", time_of(timeline.makespan, timeline, words)});
+  table.add_row({"step time", step_time_text(timeline, words)});
+  table.add_row({"bubble", share_text(timeline.bubble_fraction)});
+  if (is_other_than_bubble(timeline)) {
+    table.add_row({"utilization", share_text(timeline.utilization) + steady_text(timeline)});
+  }
+  if (timeline.search) table.add_row({"searched order", search_text(*timeline.search, timeline, words)});
   add_rate(table, "throughput", timeline.samples_per_s, "samples/s");
   add_rate(table, "", timeline.tokens_per_s, "tokens/s");
   if (timeline.model_flops_utilization) {
@@ -107,7 +128,7 @@ std::string figures_text(const Timeline& timeline) {
   return table.to_string();
 }
 
-std::string devices_text(const Timeline& timeline) {
+std::string devices_text(const Timeline& timeline, const DeviceWords& words) {
   std::vector<std::size_t> causes;
   bool has_memory = false;
   bool needs = false;
@@ -124,12 +145,14 @@ std::string devices_text(const Timeline& timeline) {
   std::vector<TextTable::Column> columns{{"device", '>'}, {"busy", '>'}};
   if (slowed) columns.push_back({"slowdown", '>', "busy:"});
   columns.push_back({"idle", '>'});
+  if (has_memory) {
+    columns.push_back(needs ? TextTable::Column{"needs", '>'} : TextTable::Column{"tensors", '>', "peak"});
+  } else {
+    columns.push_back({words.held, '>', "held at peak:"});
+  }
   for (const std::size_t cause : causes) {
     columns.push_back({std::string(kIdleCauseTitles[cause]), '>', "idle:"});
   }
-  columns.push_back({"stashes", '>', "peak"});
-  if (has_memory)
-    columns.push_back(needs ? TextTable::Column{"needs", '>'} : TextTable::Column{"tensors", '>', "peak"});
   TextTable table(std::move(columns));
   for (std::size_t d = 0; d < std::min(kMostDevicesShown, timeline.devices.size()); ++d) {
     const DeviceSummary& device = timeline.devices[d];
@@ -137,14 +160,17 @@ std::string devices_text(const Timeline& timeline) {
       table.add_row({std::to_string(d), "unknown"});
       continue;
     }
-    std::vector<std::string> cells{std::to_string(d), time_of(device.busy, timeline)};
-    if (slowed) cells.push_back(time_of(device.slowed, timeline));
-    cells.push_back(time_of(device.idle, timeline));
-    for (const std::size_t cause : causes) cells.push_back(time_of(device.idle_causes[cause], timeline));
-    cells.push_back(number_text(device.peak_activations));
-    if (has_memory) cells.push_back(bytes_text(device.need ? device.need->needed_bytes : device.peak_memory_bytes));
+    std::vector<std::string> cells{std::to_string(d)};
+    const auto add = [&](Ticks ticks) { cells.push_back(time_of(ticks, timeline, words.times)); };
+    add(device.busy);
+    if (slowed) add(device.slowed);
+    add(device.idle);
+    cells.push_back(has_memory ? bytes_text(device.need ? device.need->needed_bytes : device.peak_memory_bytes)
+                               : number_text(device.peak_activations * words.stash_share));
+    for (const std::size_t cause : causes) add(device.idle_causes[cause]);
     table.add_row(std::move(cells));
   }
+  table.join_equal_rows();
   return table.to_string() + more_devices(timeline.devices.size());
 }
 
@@ -178,10 +204,10 @@ std::string peaks_text(const Timeline& timeline) {
   return table.to_string() + more_devices(timeline.devices.size());
 }
 
-std::string critical_path_text(const Timeline& timeline) {
+std::string critical_path_text(const Timeline& timeline, TimeWords words) {
   TextTable table({{"critical path"}, {"time", '>'}, {"share", '>'}});
   for (const CriticalShare& share : timeline.critical_path) {
-    table.add_row({share.kind, time_of(share.ticks, timeline),
+    table.add_row({share.kind, time_of(share.ticks, timeline, words),
                    share_text(static_cast<double>(share.ticks) / static_cast<double>(timeline.makespan))});
   }
   return table.to_string();
@@ -283,14 +309,14 @@ WhatIf parse_what_if(std::string_view text) {
 }
 
 std::string what_if_text(const Program& program, const SimOptions& options, Ticks makespan,
-                         const std::vector<WhatIf>& changes) {
+                         const std::vector<WhatIf>& changes, TimeWords words) {
   TextTable table({{"what if"}, {"makespan", '>'}, {"change", '>'}, {"", '>'}});
   for (const WhatIf& what : changes) {
     const Ticks changed = makespan_if(program, options, what.kind, what.factor);
     const double share = makespan == 0 ? 0 : static_cast<double>(changed - makespan) / static_cast<double>(makespan);
     table.add_row({what.kind + " takes " + number_text(what.factor) + " of its time",
-                   time_text(to_ns(changed, program.base)), time_text(to_ns(changed - makespan, program.base)),
-                   fixed_text(100 * share, 2) + " %"});
+                   time_text(to_ns(changed, program.base), words),
+                   time_text(to_ns(changed - makespan, program.base), words), fixed_text(100 * share, 2) + " %"});
   }
   return table.to_string();
 }

@@ -31,12 +31,13 @@ std::string number_text(double value, int digits) {
   return result == "-0" ? "0" : result;
 }
 
-std::string time_text(std::int64_t ns) {
+std::string time_text(std::int64_t ns, TimeWords words) {
+  if (words == TimeWords::kUnits) return number_text(static_cast<double>(ns) / 1e6);
   const TimeUnit unit = time_unit(ns);
   return number_text(static_cast<double>(ns) / unit.ns) + " " + std::string(unit.name);
 }
 
-std::string ns_text(double ns) { return time_text(std::llround(ns)); }
+std::string ns_text(double ns, TimeWords words) { return time_text(std::llround(ns), words); }
 
 std::string percent_text(double share) {
   std::array<char, 32> text{};

@@ -18,11 +18,14 @@ TimeUnit time_unit(std::int64_t ns);
 /// `value` with up to `digits` significant digits, never in exponential form, no trailing zeros: `12.5`, `3`, `0.0251`.
 std::string number_text(double value, int digits = 4);
 
-/// `12.5 ms`.
-std::string time_text(std::int64_t ns);
+/// How times are said: in s, ms, µs or ns; or as bare numbers of the unit of abstract costs, which is 1 ms.
+enum class TimeWords : std::uint8_t { kSeconds, kUnits };
+
+/// `12.5 ms`; in units `12.5`.
+std::string time_text(std::int64_t ns, TimeWords words = TimeWords::kSeconds);
 
 /// The same for a time that is no whole number of nanoseconds.
-std::string ns_text(double ns);
+std::string ns_text(double ns, TimeWords words = TimeWords::kSeconds);
 
 /// A share as `27.3 %`.
 std::string percent_text(double share);

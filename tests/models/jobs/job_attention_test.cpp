@@ -86,7 +86,7 @@ TEST_CASE(
     CHECK(bytes == doctest::Approx(4096.0 * 2 * (8192 + 2 * 1024 + 8192)));  // queries, keys, values; what comes out
   }
   CHECK_THROWS_WITH_AS(check_parallelism(network, {.context = 128, .context_by_heads = true}),
-                       "layer 'a': context (128) must divide heads of a tensor rank (64)", Error);
+                       "cp 128 does not divide the 64 heads of a TP rank of layer 'a'", Error);
 }
 
 TEST_CASE("queries that share keys are copied from between them") {

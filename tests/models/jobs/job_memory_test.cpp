@@ -205,7 +205,7 @@ TEST_CASE("shard groups and compressed gradients that mean nothing are refused w
 TEST_CASE("a job that does not divide is refused with one line") {
   const Network network = load_network("llama3-8b");
   CHECK_THROWS_WITH_AS(check_parallelism(network, {.tensor = 3}),
-                       "layer 'residual1.attention1': tensor (3) must divide heads (32)", Error);
+                       "tp 3 does not divide the 32 attention heads of layer 'residual1.attention1'", Error);
   CHECK_THROWS_WITH_AS(check_parallelism(network, {.expert = 2}),
                        "network 'llama3-8b': has no experts, expected an expert degree of 1, found 2", Error);
   CHECK_THROWS_AS(check_parallelism(load_network("resnet-50"), {.tensor = 2}), Error);

@@ -271,7 +271,8 @@ TEST_CASE("texts stand in for files, and mistakes in them are named") {
   const std::string head = R"({"ask": "validate", "schedule": "mine.txt", "files": {"mine.txt": )";
   const json right = json::parse(ask(head + R"("d0: 0F0 0B0\n"}})"));
   CHECK(right.at("status") == 0);
-  CHECK(right.at("text") == "mine.txt: valid: 1 devices, 1 stages, 1 microbatches, 2 actions\n");
+  CHECK(right.at("text") ==
+        "mine.txt: valid: 1 devices, 1 stages, 1 microbatches, 2 actions\n\nnext:\n  plumbline simulate mine.txt\n");
   const json wrong = json::parse(ask(head + R"("d0: 0B0 0F0\n"}})"));
   CHECK(wrong.at("status") == 3);
   CHECK(wrong.at("violations").at(0).at("action") == "0B0");
@@ -432,9 +433,7 @@ TEST_CASE("a conversion, a published planner and a comparison are answered as th
   for (const auto& [name, document] : request.at("files").items()) {
     std::ofstream(std::filesystem::path(scratch.path()) / name) << document.get<std::string>();
   }
-  const std::string folder = std::filesystem::path(scratch.path()).string() + "/";
-  const CommandResult printed =
-      run_command("plumbline compare " + folder + "gpipe.json " + folder + "zb-h1.json", scratch.path());
+  const CommandResult printed = run_command("plumbline compare gpipe.json zb-h1.json", scratch.path());
   CHECK(compared.at("text") == printed.out);
   request["max-error"] = "0.1%";
   CHECK(json::parse(ask(request.dump())).at("status") == 3);

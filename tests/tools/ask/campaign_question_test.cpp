@@ -1,6 +1,8 @@
 #include "tools/ask/campaign_question.hpp"
 
 #include <doctest/doctest.h>
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "models/ground/presets.hpp"
@@ -11,6 +13,12 @@ TEST_SUITE_BEGIN("tools");
 
 namespace plumb::testing {
 namespace {
+
+/// A sentence that was broken at the width of the terminal.
+std::string on_one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
 
 CampaignQuestion of_layouts() {
   CampaignQuestion question;
@@ -51,7 +59,8 @@ TEST_CASE("all rules are ranked by samples per cost, and the time of each adds u
     if (at > 0) CHECK(run.samples_per_cost() <= answer.outcomes[at - 1].runs.front().samples_per_cost());
   }
   const std::string text = campaign_text(answer);
-  CHECK(text.starts_with("steps of bamboo-gpt2\ntrace bamboo-p3: "));
+  CHECK(text.starts_with("best rule: " + answer.outcomes.front().rule + ", "));
+  CHECK(text.find("\nsteps of bamboo-gpt2\ntrace bamboo-p3: ") != std::string::npos);
   const auto document = nlohmann::json::parse(campaign_json(answer));
   CHECK(document.at("rules").size() == answer.outcomes.size());
   CHECK(document.at("rules").at(0).at("runs").at(0).at("phases").size() > 10);
@@ -86,7 +95,7 @@ TEST_CASE("seeds differ, their number is told, and the same seed gives the same 
   REQUIRE(outcome.runs.size() == 3);
   CHECK(outcome.runs[0].samples != outcome.runs[1].samples);
   CHECK(campaign_json(answer) == campaign_json(question.answer()));
-  CHECK(campaign_text(answer).find("means of 3 runs ± standard error") != std::string::npos);
+  CHECK(on_one_line(campaign_text(answer)).find("means of 3 runs ± standard error") != std::string::npos);
 }
 
 TEST_CASE("a rule that lets later samples train less of the network has no goodput beside the others, and says why") {
@@ -201,8 +210,8 @@ TEST_CASE("any number of a campaign may be several, but only one of them") {
   const CampaignSweep periods = saved.sweep();
   CHECK(periods.values == std::vector<double>{300, 600, 1200});
   CHECK(column(periods, 2, [](CampaignQuestion& q) { q.rule_options = {"restart=60", "checkpoint.every=1200"}; }));
-  CHECK(campaign_text(periods).find("by option 'every' of checkpoint (seconds of work between checkpoints):") !=
-        std::string::npos);
+  CHECK(on_one_line(campaign_text(periods))
+            .find("by option 'every' of checkpoint (seconds of work between checkpoints):") != std::string::npos);
   CHECK(campaign_svg(periods).find(">seconds of work between checkpoints<") != std::string::npos);
   CHECK(campaign_svg(periods).find("<title>What every rule gets, by option 'every' of checkpoint</title>") !=
         std::string::npos);
@@ -229,7 +238,7 @@ TEST_CASE("a table by an option of rules says which of the rules have it, and wh
     question.rule_options = {option};
     const std::string text = campaign_text(question.sweep());
     const std::size_t begin = text.find("by ");
-    return text.substr(begin, text.find(":\n", begin) - begin);
+    return on_one_line(text.substr(begin, text.find(":\n", begin) - begin));
   };
   CHECK(titled("varuna,checkpoint,bamboo", "every=300,600") ==
         "by option 'every' of varuna and checkpoint (seconds of work between checkpoints)");
@@ -280,6 +289,7 @@ TEST_CASE("what is missing, unknown or contradictory is refused in one line") {
 }
 
 TEST_CASE("the list of rules has every option of every rule, with what holds without it") {
+  REQUIRE(::setenv("COLUMNS", "1000", 1) == 0);
   const std::string text = campaign_rules_text();
   const nlohmann::json list = nlohmann::json::parse(campaign_rules_json());
   REQUIRE(list.size() == campaign_rules().size());
@@ -295,6 +305,7 @@ TEST_CASE("the list of rules has every option of every rule, with what holds wit
       CHECK_FALSE(option.meaning.empty());
     }
   }
+  ::unsetenv("COLUMNS");
 }
 
 TEST_CASE("every built-in trace and table of layouts can be read") {

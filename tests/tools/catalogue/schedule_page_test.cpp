@@ -1,6 +1,7 @@
 #include "tools/catalogue/schedule_page.hpp"
 
 #include <doctest/doctest.h>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "models/ground/named_option.hpp"
@@ -28,7 +29,8 @@ TEST_CASE("schedules/pages is what `plumbline schedules --pages` writes") {
   CHECK(difference.status == 0);
 }
 
-TEST_CASE("a page has every option of its schedule on a line of its own") {
+TEST_CASE("a page has every option of its schedule on a line of its own, where there is room") {
+  REQUIRE(::setenv("COLUMNS", "1000", 1) == 0);
   for (const ScheduleSpec& spec : schedule_catalogue()) {
     CAPTURE(spec.name);
     const std::string text = schedule_page_text(spec);
@@ -40,6 +42,7 @@ TEST_CASE("a page has every option of its schedule on a line of its own") {
     }
     CHECK(contains_text(text, "\nno options\n") == spec.all_options().empty());
   }
+  ::unsetenv("COLUMNS");
 }
 
 TEST_CASE("a page explains the weights and the placement of its schedule") {

@@ -286,7 +286,7 @@ TEST_CASE("what a first try leaves open is taken, and a note says what") {
     const CommandResult said = run_command("plumbline " + each.same + " --summary", scratch.path());
     CHECK(tried.status == said.status);
     CHECK(tried.status != 2);
-    CHECK(tried.out == said.out);
+    CHECK(tried.out.substr(0, tried.out.find("\nnext:")) == said.out.substr(0, said.out.find("\nnext:")));
     CHECK(tried.err.find(each.noted) != std::string::npos);
     CHECK(std::ranges::count(tried.err, '\n') - std::ranges::count(said.err, '\n') == (each.noted.empty() ? 0 : 1));
   }

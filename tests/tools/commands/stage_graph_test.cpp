@@ -57,7 +57,7 @@ TEST_CASE("an empty list of stage edges means that no stage needs another one, a
     CAPTURE(name);
     const std::string copy = (scratch.path() / name).string();
     REQUIRE(run_on_graph("convert " + stage_graph_file("empty-stage-edges") + " " + copy).status == 0);
-    CHECK(run_on_graph("simulate " + copy + " --cost F=1,B=2").out.find("3 ms") != std::string::npos);
+    CHECK(run_on_graph("simulate " + copy + " --cost F=1,B=2").out.find(": 3 units a step") != std::string::npos);
   }
 }
 

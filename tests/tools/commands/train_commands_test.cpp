@@ -37,7 +37,7 @@ TEST_CASE("training writes a measured timeline that compare lays over the predic
   const CommandResult trained = run_command(
       "plumbline train" + size + "--network gpt-tiny --json measured.json --losses losses.csv", scratch.path());
   REQUIRE(trained.status == 0);
-  CHECK(text_has(trained.out, "1f1b             measured"));
+  CHECK(text_has(trained.out, "1f1b          measured"));
   const json measured = json::parse(file_text(scratch.path() / "measured.json"));
   CHECK(measured.at("kind") == "measured");
   CHECK(measured.at("updates") == 2);

@@ -44,15 +44,15 @@ TEST_CASE("schedules of the first days run as long as their papers say") {
     const char* makespan;
   };
   // F=1, B=2. 1F1B: (p - 1 + m) x 3; interleaved with v = 2: (p - 1 + v m) x 3; Chimera on 2 devices: no bubble.
-  for (const Expected& one : {Expected{"schedule-1f1b.json", "15 ms"}, Expected{"schedule-interleaved.json", "27 ms"},
-                              Expected{"schedule-chimera.json", "12 ms"}}) {
+  for (const Expected& one : {Expected{"schedule-1f1b.json", "15"}, Expected{"schedule-interleaved.json", "27"},
+                              Expected{"schedule-chimera.json", "12"}}) {
     CAPTURE(one.name);
     const CommandResult valid = run_command("plumbline validate '" + kept(one.name) + "'", scratch.path());
     CHECK(valid.status == 0);
     const CommandResult run =
         run_command("plumbline simulate '" + kept(one.name) + "' --cost F=1,B=2 --per-stage --summary", scratch.path());
     CHECK(run.status == 0);
-    CHECK(run.out.find("makespan         " + std::string(one.makespan) + "\n") != std::string::npos);
+    CHECK(run.out.find(": " + std::string(one.makespan) + " units a step; ") != std::string::npos);
   }
 }
 

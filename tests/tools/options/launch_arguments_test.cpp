@@ -142,10 +142,10 @@ TEST_CASE("what decides the prediction of a job and is not said by its file is t
       "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 "
       "--seq-length 512 --vocab-size 1024 --micro-batch-size 1 --pipeline-model-parallel-size 2 --bf16 $MORE");
   const auto answer = [&](const std::string& options, const std::string& command = "simulate --summary --job") {
-    const auto result = testing::run_command("plumbline " + command + " x.sh " + options, scratch.path());
+    const auto result = testing::run_command("COLUMNS=200 plumbline " + command + " x.sh " + options, scratch.path());
     CAPTURE(result.err);
     CHECK(result.status == 0);
-    return result.out;
+    return result.out.substr(result.out.find("\n\n") + 2);  // without the first line
   };
   const std::string batch = "assumed: the batch, one microbatch of every data-parallel rank";
   CHECK(answer("--cluster h100").starts_with(batch));

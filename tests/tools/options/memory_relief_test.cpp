@@ -19,7 +19,7 @@ constexpr const char* kHead = "what would help";
 
 CommandResult simulated(const std::string& options) {
   const ScratchDirectory scratch;
-  return run_command("plumbline simulate 1f1b --network llama3-70b --cluster h100-8x8 --summary " + options,
+  return run_command("COLUMNS=200 plumbline simulate 1f1b --network llama3-70b --cluster h100-8x8 --summary " + options,
                      scratch.path());
 }
 

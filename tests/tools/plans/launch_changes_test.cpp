@@ -102,7 +102,7 @@ TEST_CASE("plan --from tells the changes of the user's own script, and not a lau
       "--recompute-method uniform --recompute-num-layers 1 --rotary-base 500000\n";
   scratch.write("train.sh", kNetworkFlags + flags);
   const testing::CommandResult plan = testing::run_command(
-      "plumbline plan --from train.sh --cluster a100 --microbatch-size 1 --recompute none --simulations 20",
+      "COLUMNS=200 plumbline plan --from train.sh --cluster a100 --microbatch-size 1 --recompute none --simulations 20",
       scratch.path());
   REQUIRE(plan.status == 0);
   const std::size_t changes = plan.out.find("Megatron-LM: change in train.sh\n");

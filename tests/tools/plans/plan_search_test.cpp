@@ -23,7 +23,7 @@ const std::string kPlan =
 nlohmann::json printed_step(const std::string& plan, const ScratchDirectory& scratch) {
   const std::size_t begin = plan.find("plumbline simulate ");
   REQUIRE(begin != std::string::npos);
-  const std::string command = plan.substr(begin, plan.find('\n', begin) - begin);
+  const std::string command = plan.substr(begin, plan.find_last_not_of('\n') + 1 - begin);  // the last lines
   const CommandResult simulated = run_command(command + " --summary --json -", scratch.path());
   REQUIRE(simulated.status == 0);
   return nlohmann::json::parse(simulated.out).at("step_time_ns");
@@ -46,7 +46,8 @@ TEST_CASE("what unlike tensor degrees and compressed traffic promise is what the
   const ScratchDirectory scratch;
   const auto check = [&](const std::string& options, const std::string& printed) {
     CAPTURE(options);
-    const CommandResult plan = run_command("plumbline plan " + options + " --json answer.json", scratch.path());
+    const CommandResult plan =
+        run_command("COLUMNS=500 plumbline plan " + options + " --json answer.json", scratch.path());
     REQUIRE(plan.status == 0);
     CHECK(plan.out.find(printed) != std::string::npos);
     const auto answer = nlohmann::json::parse(run_command("cat answer.json", scratch.path()).out);

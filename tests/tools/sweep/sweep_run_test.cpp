@@ -65,7 +65,7 @@ TEST_CASE("a schedule with two stages on each device is not slower for it, unles
   CHECK(makespan("1f1b --per-stage") == makespan("1f1b"));
 }
 
-TEST_CASE("the best choices of a sweep compare only schedules that do the same work, and the first line says so") {
+TEST_CASE("the best choices of a sweep compare only schedules that do the same work, and the answer says so") {
   const ScratchDirectory scratch;
   const std::string sweep = "plumbline sweep 1f1b zb-h1 zb-v -p 8 -m 32";
   const auto best_of = [&](const std::string& words) {
@@ -74,13 +74,13 @@ TEST_CASE("the best choices of a sweep compare only schedules that do the same w
   };
   CHECK(best_of("").find("zb-h1") == std::string::npos);
   const std::string per_stage = run_command(sweep + " --per-stage", scratch.path()).out;
-  CHECK(per_stage.starts_with("These schedules do unequal work"));
+  CHECK(per_stage.find("\nThese schedules do unequal work") != std::string::npos);
   CHECK(best_of(" --per-stage").find("zb-h1") != std::string::npos);
-  CHECK(best_of(" --per-stage").find(" 48 ms ") != std::string::npos);  // the work of zb-v
-  CHECK(run_command(sweep, scratch.path()).out.starts_with("schedule"));
+  CHECK(best_of(" --per-stage").find(" 48 ") != std::string::npos);  // the work of zb-v
+  CHECK(run_command(sweep, scratch.path()).out.find("unequal work") == std::string::npos);
   const std::string heads =
       run_command("plumbline sweep 1f1b 1f1b-vocab -p 4 -m 8 --cost F=1,I=1,W=1,S=1,T=1", scratch.path()).out;
-  CHECK(heads.starts_with("These schedules do unequal work"));
+  CHECK(heads.find("\nThese schedules do unequal work") != std::string::npos);
 }
 
 TEST_CASE("--per-device is still accepted, changes nothing, and is listed nowhere") {

@@ -1,6 +1,7 @@
 #include "tools/training/demo_run.hpp"
 
 #include <doctest/doctest.h>
+#include <cstdlib>
 
 #include <numeric>
 #include <string>
@@ -89,7 +90,9 @@ TEST_CASE(
   DemoRun run{.profile = {}, .results = {}, .lost = {0.01, 0.0, 0.0}, .rounds = {0, 1, 2}};
   run.results.push_back(result_of(
       "gpipe", {Durations(kForwards, 120'000), Durations(kForwards, 150'000), Durations(kForwards, 180'000)}));
+  REQUIRE(::setenv("COLUMNS", "300", 1) == 0);
   const std::string text = demo_text({.clock = ClockKind::kWall, .rounds = 3}, run);
+  ::unsetenv("COLUMNS");
   CAPTURE(text);
   CHECK(says(line_of(text, "gpipe"), "no answer: runs differ"));
   CHECK(says(line_of(text, "gpipe"), "40.0 %"));
