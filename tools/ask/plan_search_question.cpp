@@ -325,6 +325,7 @@ void take_model(PlanSearchQuestion& question) {
                 " says what is trained, too; expected one of them");
   }
   (launches ? question.launch.file : question.job.network) = model;
+  question.given.emplace_back(launches ? "from" : "network", model);  // as an option, in the commands of the answer
   question.model.clear();
 }
 

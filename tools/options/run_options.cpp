@@ -33,9 +33,9 @@ void add_run_rules_to(OptionTable& table, RunRules& rules) {
 void add_messages_to(OptionTable& table, RunRules& rules) {
   table
       .text("runtime", rules.runtime, "SYSTEM",
-            "order of messages and host as in this system (default: that of the run in --profile, or plumbline). Also: "
-            "pytorch-deferred (defer_pp_recv), pytorch-single (the classes 1F1B and GPipe), megatron-batched "
-            "(--no-overlap-p2p-communication), zero-bubble (the fork of Megatron-LM)")
+            "order of messages and host as in this system: plumbline, pytorch, torchtitan, megatron or deepspeed "
+            "(default: as in --profile, or plumbline). Variants: pytorch-deferred (defer_pp_recv), pytorch-single "
+            "(classes 1F1B and GPipe), megatron-batched (--no-overlap-p2p-communication), zero-bubble (the fork)")
       .words(runtime_names())
       .choice("transfers", rules.transfers, kTransferModeNames, {"transfer mode", "MODE"},
               "how messages travel: buffered, fifo, rendezvous, blocking, batched or pair-fifo (default: as --runtime "

@@ -12,8 +12,8 @@ std::string verdict_text(std::string_view found);
 /// A sentence below a table, in lines as wide as the terminal.
 std::string sentence_text(std::string_view sentence);
 
-/// Lines that begin with blanks, such as those of options, each in lines as wide as the terminal; further ones begin with
-/// two more blanks.
+/// Lines that begin with blanks, such as those of options, each in lines as wide as the terminal; further ones begin
+/// with two more blanks.
 std::string lines_within_terminal(std::string_view lines);
 
 /// `command`, after `indent` blanks, in lines of at most `columns` characters that a shell joins: a blank and a
