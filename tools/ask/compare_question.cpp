@@ -256,8 +256,10 @@ CardRuns CompareQuestion::read_card() const {
 
 void CompareQuestion::simulate_into(const std::vector<std::string>& given, std::vector<std::size_t> schedules,
                                     std::map<std::size_t, CardRuns>& read) const {
-  SimulateQuestion asked{
-      .names = {}, .launch = {}, .size = size, .costs = costs, .rules = rules, .what_if = {}, .style = {}};
+  SimulateQuestion asked;
+  asked.size = size;
+  asked.costs = costs;
+  asked.rules = rules;
   asked.size.runs_programs = true;
   for (const auto& [at, some] : read) {
     take_size(some.timelines.front(), asked.size);

@@ -476,6 +476,7 @@ def compare(
     overlap_products: Union[bool, None] = ...,
     overlap_experts: Union[bool, None] = ...,
     rates: _Value = ...,
+    power: _Value = ...,
     runtime: _Value = ...,
     transfers: _Value = ...,
     receives: _Value = ...,
