@@ -19,6 +19,7 @@
 #include "tools/options/option_table.hpp"
 #include "tools/options/run_options.hpp"
 #include "tools/options/schedule_arguments.hpp"
+#include "tools/terminal/answer_lines.hpp"
 
 namespace plumb {
 namespace {
