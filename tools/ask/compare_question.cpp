@@ -13,6 +13,7 @@
 #include "tools/ask/next_command.hpp"
 #include "tools/ask/request.hpp"
 #include "tools/ask/simulate_question.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/options/run_options.hpp"
 #include "tools/reports/report_html.hpp"
@@ -157,6 +158,7 @@ void take_runs(NamedRuns read, CardRuns& into) {
     const std::string folder = std::filesystem::path(read.names[begin]).parent_path().filename().string();
     if (timeline.traced && !folder.empty()) into.titles.back() += " in " + folder;
     into.timelines.push_back(std::move(timeline));
+    into.times.emplace_back();
     begin = end;
   }
 }
@@ -167,9 +169,10 @@ bool continues_run(const std::string& before, const std::string& path) {
          std::filesystem::path(before).parent_path() == std::filesystem::path(path).parent_path();
 }
 
-/// Of a schedule, which was given by its name or as a file.
-Timeline simulated(SimulateQuestion question) {
+/// Of a schedule, which was given by its name or as a file. `times` becomes how its times are said.
+Timeline simulated(SimulateQuestion question, TimeWords& times) {
   PreparedJob job(std::move(question));
+  times = time_words(job.source);
   if (!job.violations.empty()) throw CannotRun(job.name + ": " + to_string(job.violations.front()));
   check_report(kCardLimit, static_cast<std::size_t>(least_spans(job.run.schedule)), true);
   job.predict({.spans = true, .reports = true});
@@ -189,7 +192,7 @@ void take_size(const Timeline& run, ScheduleArguments& size) {
 
 std::vector<CardRun> CardRuns::runs() const {
   std::vector<CardRun> all;
-  for (std::size_t i = 0; i < timelines.size(); ++i) all.push_back({titles[i], &timelines[i]});
+  for (std::size_t i = 0; i < timelines.size(); ++i) all.push_back({titles[i], &timelines[i], times[i]});
   return all;
 }
 
@@ -224,6 +227,7 @@ void CompareQuestion::name_runs(CardRuns& runs) const {
 CardRuns CompareQuestion::card_of(ComparedRuns read) const {
   CardRuns runs{.titles = {read.first.schedule.empty() ? read.first_name : read.first.schedule}, .timelines = {}};
   runs.timelines.push_back(std::move(read.first));
+  runs.times.emplace_back();
   take_runs(std::move(read.others), runs);
   name_runs(runs);
   return runs;
@@ -249,6 +253,7 @@ CardRuns CompareQuestion::read_card() const {
   for (auto& [at, some] : read) {
     std::ranges::move(some.titles, std::back_inserter(runs.titles));
     std::ranges::move(some.timelines, std::back_inserter(runs.timelines));
+    std::ranges::copy(some.times, std::back_inserter(runs.times));
   }
   name_runs(runs);
   return runs;
@@ -278,10 +283,12 @@ void CompareQuestion::simulate_into(const std::vector<std::string>& given, std::
     SimulateQuestion one = asked;
     one.names = {given[at]};
     if (!made) one.size = {};
-    Timeline timeline = simulated(std::move(one));
+    TimeWords times{};
+    Timeline timeline = simulated(std::move(one), times);
     if (!made) take_size(timeline, asked.size);
     read[at].titles.push_back(made ? given[at] : timeline.schedule);
     read[at].timelines.push_back(std::move(timeline));
+    read[at].times.push_back(times);
   }
 }
 

@@ -38,6 +38,7 @@ struct ComparedRuns {
 struct CardRuns {
   std::vector<std::string> titles{};
   std::vector<Timeline> timelines{};
+  std::vector<TimeWords> times{};  ///< of each; runs that were read have seconds
 
   /// Refers to this object.
   std::vector<CardRun> runs() const;

@@ -5,6 +5,7 @@
 #include "tools/ask/sweep_question.hpp"
 #include "tools/command_line/parse_command_line.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/options/cost_arguments.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/report_arguments.hpp"
 #include "tools/reports/plot_svg.hpp"
@@ -60,7 +61,7 @@ std::string sweep_page(const std::vector<SweepResult>& results) {
   std::vector<CardRun> runs;
   for (const SweepResult& result : results) {
     if (!result.timeline) continue;
-    runs.push_back({sweep_title(result.point), &*result.timeline});
+    runs.push_back({sweep_title(result.point), &*result.timeline, time_words(result.point.cost)});
     report.sections.push_back({.title = runs.back().title, .note = {}, .first = &*result.timeline});
   }
   if (runs.size() > 1 && runs.size() <= kMostOnCard) report.card = svg_picture(comparison_card(runs));

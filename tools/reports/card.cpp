@@ -188,8 +188,9 @@ std::string reasons(const Timeline& first, const Timeline& run) {
   return words;
 }
 
-std::vector<std::string> figures_of(const Timeline& timeline, const CardPeak& peak) {
-  std::vector<std::string> figures{time_text(to_ns(timeline.step_time, timeline.base)),
+std::vector<std::string> figures_of(const Timeline& timeline, const CardPeak& peak, TimeWords words) {
+  const std::string unit = words == TimeWords::kUnits ? " units" : "";
+  std::vector<std::string> figures{time_text(to_ns(timeline.step_time, timeline.base), words) + unit,
                                    percent_text(timeline.bubble_fraction) + " idle"};
   if (peak.amount > 0) figures.push_back("peak " + peak_text(peak));
   MemoryVerdict worst = MemoryVerdict::kUnknown;
@@ -255,6 +256,8 @@ Card comparison_card(std::span<const CardRun> runs) {
   const auto in_bytes = [](const CardRun& run) { return peak_of(*run.timeline).in_bytes; };
   const bool same_unit = is_common(runs, in_bytes);
   card.in_bytes = in_bytes(runs.front());
+  const bool abstract = std::ranges::all_of(runs, [](const CardRun& run) { return run.times == TimeWords::kUnits; });
+  card.times = abstract ? TimeWords::kUnits : TimeWords::kSeconds;
   const Timeline* first = nullptr;
   for (const std::size_t at : card_order(runs)) {
     const Timeline& timeline = *runs[at].timeline;
@@ -263,7 +266,7 @@ Card comparison_card(std::span<const CardRun> runs) {
     }
     CardBlock& block = card.blocks.emplace_back(card_block(timeline, runs[at].title));
     const CardPeak peak = peak_of(timeline);
-    block.figures = figures_of(timeline, peak);
+    block.figures = figures_of(timeline, peak, card.times);
     block.fullest = peak.device;
     if (same_unit) block.memory = memory_curve(timeline, peak);
     if (!same_size && first == nullptr) block.remark = size_words(timeline);

@@ -10,6 +10,7 @@
 #include "schedules/document/action.hpp"
 #include "sim/timeline/timeline.hpp"
 #include "tools/reports/picture.hpp"
+#include "tools/terminal/quantity_text.hpp"
 
 namespace plumb {
 
@@ -57,6 +58,7 @@ struct CardBlock {
 /// Runs by step time; of equal ones the one that was given first stands first.
 struct Card {
   std::string about{};  ///< what is true of all runs: devices, microbatches, costs
+  TimeWords times{};    ///< units where all runs have abstract costs
   std::vector<CardBlock> blocks{};
   double longest = 0;      ///< end of the time axis
   bool in_bytes = false;   ///< unit of memory curves
@@ -66,6 +68,7 @@ struct Card {
 struct CardRun {
   std::string title{};
   const Timeline* timeline = nullptr;  ///< never null, with spans; must outlive the call
+  TimeWords times{};                   ///< units: its costs are abstract
 };
 
 /// The order of `runs` on a card.

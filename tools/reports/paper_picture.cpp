@@ -69,7 +69,9 @@ class CardPicture {
     pitch_ = std::clamp(kPaperRows / static_cast<double>(std::max<std::size_t>(rows, 1)), kLeastPitch, kMostPitch);
     row_ = pitch_ - (pitch_ > 6 ? 1.5 : 0.4);
     const double names = paper_width("device " + std::to_string(most - 1), kPaperText);
-    left_ = std::ceil(std::max(names, paper_width("time, ms", kPaperText))) + 7;
+    left_ = std::ceil(std::max(names,
+                               paper_width(card.times == TimeWords::kUnits ? "time, units" : "time, ms", kPaperText))) +
+            7;
     right_ = width_ - (figures > 0 ? figures + 9 : 7);
     scale_ = (right_ - left_) / std::max(card.longest, 1.0);
     caption_ = paper_lines(style.caption, width_ - left_);
@@ -119,7 +121,8 @@ class CardPicture {
   /// The grid behind the rows, and its numbers below the last ones; returns where these stand.
   double axis() {
     const double low = places_.back().bottom + 1 + kPaperLine;
-    const TimeUnit unit = time_unit(std::llround(card_.longest));
+    constexpr TimeUnit kAbstract{"units", 1e6};
+    const TimeUnit unit = card_.times == TimeWords::kUnits ? kAbstract : time_unit(std::llround(card_.longest));
     const double length = card_.longest / unit.ns;
     const double step = nice_step(std::max(length, 1e-9) / std::clamp((right_ - left_) / 45, 3.0, 10.0));
     for (int k = 0; k * step <= length * (1 + 1e-9); ++k) {

@@ -212,7 +212,7 @@ class CardDrawing {
 
   /// "0" at the left and the longest time at the right.
   std::string axis() const {
-    const std::string all = ns_text(card_.longest);
+    const std::string all = ns_text(card_.longest, card_.times) + (card_.times == TimeWords::kUnits ? " units" : "");
     const std::size_t used = display_width(all) + 1;
     return std::string(margin_ + 2, ' ') + "0" + std::string(width_ > used ? width_ - used : 1, ' ') + all + "\n";
   }
