@@ -269,15 +269,16 @@ const tests = {
     const tab = await open("sweep.html", { height: 700 });
     const place = await tab.evaluate(`(() => {
       const dot = [...document.querySelector(".diagram").shadowRoot.querySelectorAll("a")].find((one) => one.textContent.startsWith("zb-v"));
+      dot.scrollIntoView({ block: "center" });
       const { left, top, width, height } = dot.querySelector("circle").getBoundingClientRect();
       return { x: left + width / 2, y: top + height / 2 };
     })()`);
-    assert.equal(await tab.evaluate("scrollY"), 0);
+    const before = await tab.evaluate("scrollY");
     await tab.click(place.x, place.y);
     await until(() => tab.evaluate("location.hash.startsWith('#section-')"), "the click to lead to a section");
     const heading = await tab.evaluate("document.getElementById(location.hash.slice(1)).querySelector('h2').textContent");
     assert.match(heading, /^zb-v/);
-    assert.ok((await tab.evaluate("scrollY")) > 0);
+    assert.notEqual(await tab.evaluate("scrollY"), before);
   },
 
   "memory is counted in one unit: the peak table and the summary agree for schedules with several chunks": async (open) => {

@@ -40,7 +40,7 @@ run=(train 1f1b -p 4 -m 8 --network gpt-tiny --steps 3)
   > "$scratch/printed"
 cmp "$scratch/serial.csv" "$scratch/mpi.csv" || fail "the losses differ"
 "$plumbline" compare "$scratch/serial.json" "$scratch/mpi.json" --memory-exact > /dev/null || fail "the peaks differ"
-[[ $(grep -c '^makespan' "$scratch/printed") == 1 ]] || fail "the result is not printed once"
+[[ $(grep -c '^step time' "$scratch/printed") == 1 ]] || fail "the result is not printed once"
 
 echo "-- evaluation, methods and updates that are validated late, in processes as on one thread"
 compare_runs() {  # ARGUMENTS: both ways, the same losses and evaluations

@@ -48,6 +48,8 @@ void take_degrees(const LaunchedRun& run, LaunchJob& job) {
   };
   take(given.tensor, job.parallelism.tensor);
   take(given.context, job.parallelism.context);
+  take(given.expert, job.parallelism.expert);
+  take(given.expert_tensor, job.parallelism.expert_tensor);
   if (take(given.microbatch_size, job.parallelism.microbatch_size) && job.batch > 0 && job.runtime == "deepspeed") {
     job.accumulation = 0;  // follows from the batch
   }

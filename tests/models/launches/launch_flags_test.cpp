@@ -135,7 +135,7 @@ TEST_CASE("a flag that decides the prediction and is not modelled is told first,
 
 TEST_CASE("every argument of Megatron-LM is read, or has a class") {
   // Names of all arguments of its parser and of the classes that make the rest of it, at commit d98e8a64 (July 2026).
-  std::istringstream flags(read_text_file(testing::in_source("tests/models/launches/data/megatron_flags.txt")));
+  std::istringstream flags(read_text_file(testing::in_source("tests/models/launches/megatron_flags.txt")));
   const std::string sizes =
       "torchrun pretrain_gpt.py --num-experts 8 --moe-layer-freq 1 --recompute-granularity selective --fp8-format "
       "hybrid "
