@@ -32,7 +32,7 @@ struct KeptWork {
 
 /// No less than `time` * `part` / `whole`.
 Ticks share_above(Ticks time, std::int64_t part, std::int64_t whole) {
-  if (time == 0 || part <= kLargest / time) return (time * part + whole - 1) / whole;
+  if (time == 0 || part <= kLargest / time) return time * part / whole + (time * part % whole == 0 ? 0 : 1);
   const double share = static_cast<double>(time) * static_cast<double>(part) / static_cast<double>(whole);
   return share > kVast ? kLargest : static_cast<Ticks>(std::ceil(share * (1 + 1e-12)));
 }
