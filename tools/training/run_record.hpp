@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/terminal/growing_file.hpp"
 #include "tools/terminal/progress.hpp"
+#include "tools/training/growing_file.hpp"
 #include "trainer/plan/train_options.hpp"
 #include "trainer/plan/train_result.hpp"
 

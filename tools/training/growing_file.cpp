@@ -1,4 +1,4 @@
-#include "tools/terminal/growing_file.hpp"
+#include "tools/training/growing_file.hpp"
 
 #include <cstring>
 #include <filesystem>
